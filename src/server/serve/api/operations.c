@@ -3,6 +3,7 @@
 #include "server/serve/api/operations.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -113,6 +114,15 @@ static bool may_see_paths(const struct serve *serve, const struct net_request *r
 	return access_permits(serve->access, request, NET_ROLE_ADMIN);
 }
 
+/* In full: a server may work in its folder and know it as ".". */
+static void put_folder(struct json *json, const char *path)
+{
+	char *whole = realpath(path, NULL);
+
+	json_member_text(json, "path", whole ? whole : path);
+	free(whole);
+}
+
 static void put_resources(struct json *json, struct serve *serve, const struct net_request *request)
 {
 	struct statvfs fs = { 0 };
@@ -128,7 +138,7 @@ static void put_resources(struct json *json, struct serve *serve, const struct n
 	json_close_object(json);
 	json_member_object(json, "disk");
 	if (may_see_paths(serve, request))
-		json_member_text(json, "path", serve->storage_path);
+		put_folder(json, serve->storage_path);
 	if (!statvfs(serve->storage_path, &fs)) {
 		json_member_uint(json, "bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
 		json_member_uint(json, "free_bytes", (uint64_t)fs.f_bavail * fs.f_frsize);

@@ -10,6 +10,7 @@ import { secondsOf } from "../../model/compare";
 import { type Unit, digits, formatBytes, formatCount } from "../../model/quantity";
 import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName,
 	zoomOut } from "../../model/timerange";
+import { labelOption, loadLabelWords } from "../../state/label_words";
 import { alone, colourOf, pointed } from "../../state/lines";
 import { base, go, place } from "../../state/place";
 import { dark, stripOpen, toggleZone, zone } from "../../state/preferences";
@@ -62,6 +63,10 @@ function colours(element: Element): { axis: string; grid: string; accent: string
 }
 
 /* Room for the values beside the chart; in the timeline for the names of its lanes as well. */
+/* Of a chart in which there is nothing. */
+const Y_MAX_MIN = 1e-9;
+/* Half of what a time takes below the chart, in pixels. */
+const TIME_HALF = 20;
 const AXIS_WIDTH = 68;
 const LANES_WIDTH = 168;
 /* Half of the last time below the chart. */
@@ -120,8 +125,8 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 	const { left, right } = insetsOf(host);
 	const end = current.xs[current.xs.length - 1]! + current.stepMs / 1000;
 	/* The uppermost says what they are of. */
-	const axisValues = (_: uPlot, splits: number[]) => splits.map((value, at) =>
-		plain(at > 0 && at === splits.length - 1 ? valueLabel(value, what) : axisValue(value, what)));
+	const axisValues = (plot: uPlot, splits: number[]) => splits.map((value, at) =>
+		value > 0 && plot.scales.y!.max! < Y_MAX_MIN * 2 ? "" : plain(at > 0 && at === splits.length - 1 ? valueLabel(value, what) : axisValue(value, what)));
 	return {
 		width: host.clientWidth,
 		height: host.clientHeight,
@@ -138,10 +143,12 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 		focus: { alpha: 0.15 },
 		scales: {
 			x: { time: true, range: [current.xs[0]!, end] },
-			y: { range: (_, __, max) => [0, Math.max(max || 0, 1e-9) * 1.12] },
+			y: { range: (_, __, max) => [0, Math.max(max || 0, Y_MAX_MIN) * 1.12] },
 		},
 		axes: [
-			{ ...axis, size: 22, gap: 3, space: 80, values: axisTimes },
+			{ ...axis, size: 22, gap: 3, space: 80, values: (plot, splits) =>
+				axisTimes(splits, (plot.scales.x!.max! - plot.scales.x!.min!) /
+					Math.max(1, plot.width - left - right) * TIME_HALF, plot.scales.x!.min!) },
 			{ ...axis, size: left, gap: 6, space: 18, values: axisValues },
 		],
 		series: [
@@ -173,12 +180,15 @@ function lonely(values: ArrayLike<number | null | undefined>): number[] {
 	return Array.from(values, (_, at) => at).filter((at) => has(at) && !has(at - 1) && !has(at + 1));
 }
 
-function axisTimes(_: uPlot, splits: number[]): string[] {
+/* What would stand under the 0 of the other axis, within `least` seconds from `begin`, is left out. */
+function axisTimes(splits: number[], least: number, begin: number): string[] {
 	const wide = splits.length > 1 && splits[1]! - splits[0]! >= 86400;
 	const fine = splits.length > 1 && splits[1]! - splits[0]! < 60;
 	return splits.map((at) => {
 		const clock = clockTime(at * 1000);
 		const text = fine ? clock : clock.slice(0, 5);
+		if (at - begin < least)
+			return "";
 		return wide || text === "00:00" ? dayOf(at * 1000).slice(5) : text;
 	});
 }
@@ -332,10 +342,11 @@ function Reading({ hover }: { hover: Hover }): JSX.Element {
 function SumBy(): JSX.Element {
 	const labels = useSignal<string[]>(place.value.sumBy ? [place.value.sumBy] : []);
 	const load = () => {
+		loadLabelWords();
 		fetchLabels(place.value.type, place.value.range).then((all) => (labels.value = all), () => undefined);
 	};
 	const options = useComputed(() => [
-		{ value: "", label: "Total" }, ...labels.value.map((label) => ({ value: label, label })),
+		{ value: "", label: "Total" }, ...labels.value.map(labelOption),
 	]);
 	return (
 		<Picker label="Sum by" showLabel options={options.value} chosen={[place.value.sumBy]} class="quiet"

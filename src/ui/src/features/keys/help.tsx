@@ -12,6 +12,7 @@ const POINTER: [string, string][] = [
 	["Wheel", "Scroll; with Shift: pan; with Ctrl: zoom"],
 	["Drag on the chart", "Choose a time range"],
 	["Double-click the chart", "Widen the time range"],
+	["Right-click on a frame", "What can be done with it"],
 ];
 
 /* Groups in the order of the page, from above; what else is open comes last. */

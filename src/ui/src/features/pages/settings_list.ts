@@ -30,7 +30,7 @@ export const SETTINGS: SettingEntry[] = [
 			{ value: "system", label: "As the system" },
 			{ value: "reduced", label: "None" },
 		],
-		"Zooming is shown in a tenth of a second, or at once.",
+		"Whether zooming is animated, for a tenth of a second.",
 	),
 	entry("Side pane", paneOpen, [
 		{ value: true, label: "Open" },

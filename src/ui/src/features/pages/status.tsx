@@ -198,7 +198,7 @@ const storeFacts = ({ store, disk, retention, bucket }: Status): Fact[] => [
 	["Series", formatCount(store.series)],
 	["Stacks", formatCount(store.stacks)],
 	["Parts", `${formatCount(store.parts)}, and ${formatCount(store.memtables)} in memory`],
-	["Set aside", formatCount(store.parts_quarantined)],
+	["Unreadable parts", formatCount(store.parts_quarantined)],
 ];
 
 function Section({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {

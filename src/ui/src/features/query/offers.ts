@@ -4,6 +4,7 @@ import { fetchLabelValues, fetchLabels, fetchSeries } from "../../data/api";
 import { formatRate } from "../../model/quantity";
 import { type Completion, OPERATORS, quote, quoteName } from "../../model/selector";
 import { type TimeRange, resolveRange } from "../../model/timerange";
+import { loadLabelWords } from "../../state/label_words";
 import { place } from "../../state/place";
 import { unit } from "../../state/session";
 
@@ -27,6 +28,7 @@ export function offered(want: Completion): Offer {
 	const known = answers.get(key);
 	if (known)
 		return known;
+	loadLabelWords();
 	const asked = want.want === "name" ? fetchLabels(type, range) : fetchValuesByWeight(want.label, type, range);
 	const coming = asked.then((all) => {
 		answers.set(key, all);

@@ -8,6 +8,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Icon } from "../../kit/icons";
 import { parseMatchers } from "../../model/selector";
 import { weightOf } from "./offers";
+import { labelWords } from "../../state/label_words";
 import { QueryField } from "./query_field";
 import { Underlay } from "./underlay";
 
@@ -35,6 +36,7 @@ function Suggestions({ id, field }: { id: string; field: QueryField }): JSX.Elem
 					{want?.want === "value" && (
 						<span class="hint number">{weightOf(want.label, item)}</span>
 					)}
+					{want?.want === "name" && <span class="hint">{labelWords.value[item]}</span>}
 				</li>
 			))}
 		</ul>

@@ -146,12 +146,12 @@ function Links(): JSX.Element {
 			<CopyRow
 				title="Copy link"
 				text={() => location.href}
-				note={isMoving() ? "shows the newest when opened" : undefined}
+				note={isMoving() ? "moves with the clock" : undefined}
 			/>
 			{isMoving() && (
 				<CopyRow
-					title="Copy link pinned to these times"
-					note="shows what you see"
+					title="Copy link to these times"
+					note="stays as you see it"
 					text={() => linkTo(pinned(place.value, Date.now()))}
 				/>
 			)}

@@ -62,6 +62,8 @@ function Frame({ node }: { node: number }): JSX.Element {
 
 function Summary(): JSX.Element {
 	const { header, count } = profile.value!;
+	if (!header.total)
+		return <span />;
 	const trimmed = formatPercent(header.trimmed, header.total);
 	const shown = header.trimmed
 		? `${formatCount(count)} frames; ${trimmed} is in frames too narrow to see`

@@ -12,6 +12,7 @@ import { go, place, selector } from "../../state/place";
 import { paneOpen } from "../../state/preferences";
 import { canShow, isLocal, shown as shownFile } from "../../state/local";
 import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../../state/reading";
+import { labelOption, loadLabelWords } from "../../state/label_words";
 import { profile, seconds, unit } from "../../state/session";
 import { toggleInverted, toggleUpright } from "../../state/transforms";
 import { AddFilter } from "../filters/filter_row";
@@ -154,6 +155,7 @@ let ungroupedZoom = "";
 function GroupBy(): JSX.Element {
 	const labels = useSignal<string[]>([]);
 	const load = () => {
+		loadLabelWords();
 		if (isLocal.value) {
 			labels.value = shownFile.value?.facts.labels ?? [];
 			return;
@@ -167,7 +169,7 @@ function GroupBy(): JSX.Element {
 			ungroupedZoom = zoom;
 		go({ groupBy: chosen, zoom: chosen.length ? "" : ungroupedZoom });
 	};
-	const options = [...new Set([...groupBy, ...labels.value])].sort().map((label) => ({ value: label, label }));
+	const options = [...new Set([...groupBy, ...labels.value])].sort().map(labelOption);
 	return (
 		<Picker label="Group by" showLabel multiple options={options} chosen={groupBy} none="none" class="quiet"
 			empty={isLocal.value ? "The file has no labels." : "No labels in this range."} onOpen={load}
