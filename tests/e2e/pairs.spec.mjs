@@ -65,7 +65,8 @@ function watch() {
 			/* Below the name's letters, within the box. */
 			const at = [(box.x - host.x + 3) * ratio, (box.y - host.y + 2) * ratio].map(Math.round);
 			const colour = isColoured(context.getImageData(...at, 1, 1).data);
-			const word = box.depth ? words[box.name] : isPending ? "…" : /which may be noise/.test(sentence) ? "noise" : null;
+			const ofAll = isPending ? "…" : /which may be noise/.test(sentence) ? "noise" : null;
+			const word = box.depth ? words[box.name] : ofAll;
 			notes.coloured += Number(colour);
 			if (colour && word !== "yes" && word !== null)
 				wrong(`${box.name} has a colour, the table says "${word}"`);
@@ -101,7 +102,9 @@ const side = (pair, window) => encodeURIComponent(`${TYPE}{pair="${pair}", windo
 const placeOf = (pair) => `?query=${side(pair, "b")}&base_query=${side(pair, "a")}&view=compare&from=now-1h&to=now` +
 	"&base_from=now-1h&base_to=now&live=0";
 
-test(`${PAIRS} recorded pairs: graph, table and sentence agree in all that is drawn`, () => withPage({}, async (page) => {
+const NAME = `${PAIRS} recorded pairs: graph, table and sentence agree in all that is drawn`;
+
+test(NAME, () => withPage({}, async (page) => {
 	await page.addInitScript(watch);
 	/* A verdict takes a while here and there, so that what is drawn until then counts too. */
 	let answers = 0;

@@ -125,8 +125,12 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 	const { left, right } = insetsOf(host);
 	const end = current.xs[current.xs.length - 1]! + current.stepMs / 1000;
 	/* The uppermost says what they are of. */
-	const axisValues = (plot: uPlot, splits: number[]) => splits.map((value, at) =>
-		value > 0 && plot.scales.y!.max! < Y_MAX_MIN * 2 ? "" : plain(at > 0 && at === splits.length - 1 ? valueLabel(value, what) : axisValue(value, what)));
+	const axisValues = (plot: uPlot, splits: number[]) => splits.map((value, at) => {
+		if (value > 0 && plot.scales.y!.max! < 2 * Y_MAX_MIN)
+			return "";
+		const isUppermost = at > 0 && at === splits.length - 1;
+		return plain(isUppermost ? valueLabel(value, what) : axisValue(value, what));
+	});
 	return {
 		width: host.clientWidth,
 		height: host.clientHeight,

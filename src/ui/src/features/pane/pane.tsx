@@ -85,7 +85,10 @@ export function Pane(): JSX.Element | null {
 				{tab === "top" && place.value.view === "compare" ? <ChangesTable />
 				: tab === "top" ? <FunctionTable compact />
 				: tab === "source" && isLocal.value ? (
-					<p class="pane-note">Sources are shown of profiles on a server: `firn push` sends this file to one.</p>
+					<p class="pane-note">
+						Sources are shown of profiles on a server: <code>firn push</code> sends
+						this file to one.
+					</p>
 				) : tab === "source" ? <SourcePane />
 				: tab === "callers" ? <CallersPane /> : (
 					<div class="pane-body" tabIndex={0} role="region" aria-label="Details">
