@@ -86,9 +86,10 @@ static const struct source_function *next_of(struct build *build, int source)
 {
 	const struct source_list *list =
 		unwind_sources_list(build->sources, (enum table_source)source);
-	size_t *next = &build->next[source];
+	size_t *next;
 
 	assert(source >= 0 && source < TABLE_SOURCES);
+	next = &build->next[source];
 	while (*next < list->count &&
 	       (uint64_t)list->functions[*next].start + list->functions[*next].length <= build->at)
 		(*next)++;

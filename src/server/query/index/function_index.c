@@ -143,11 +143,14 @@ static uint64_t next_number(struct function_occurrences *occurrences)
 static struct function_occurrences occurrences_at(const struct function_index *index,
 						  uint32_t place)
 {
-	struct slice bytes = { index->bytes + place, index->bytes_count - place };
-	struct function_occurrences list = { .from = pb_reader_of(bytes) };
-	uint64_t header = next_number(&list);
+	struct slice bytes;
+	struct function_occurrences list;
+	uint64_t header;
 
-	assert(index->bytes || !index->bytes_count);
+	assert(place < index->bytes_count);
+	bytes = (struct slice){ index->bytes + place, index->bytes_count - place };
+	list = (struct function_occurrences){ .from = pb_reader_of(bytes) };
+	header = next_number(&list);
 	list.left = (uint32_t)(header >> 1);
 	list.has_callers = header & 1;
 	return list;
