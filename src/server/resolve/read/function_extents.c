@@ -7,12 +7,14 @@
 #include "base/mem.h"
 #include "base/order/bisect.h"
 #include "codec/elf/cfi.h"
+#include "server/resolve/read/padded_functions.h"
 
 #define EXTENTS_MAX ((size_t)1 << 24)
 #define CODE_BYTES_MAX ((uint64_t)4 << 30) /* that is searched for jumps */
 #define END_OF_LIST 1
 #define X86_CFA_AT_ENTRY 8 /* the return address was pushed */
 #define PAD_BYTES 4
+#define GAP_BYTES_MIN 32 /* less is what fills up to the next function */
 #define X86_ENDBR64 0xfa1e0ff3u
 #define ARM64_BTI_C 0xd503245fu
 #define ARM64_BTI_JC 0xd50324dfu
@@ -34,6 +36,9 @@ struct extents {
 	struct extent *items; /* sorted, once all are there */
 	size_t count, capacity;
 	uint16_t machine;
+	struct symbol_builder *builder;
+	uint64_t gap_bytes,
+		gap_starts; /* what nothing is known of, and starts of functions in it */
 };
 
 enum branch { BRANCH_CALL, BRANCH_JUMP, BRANCH_CONDITIONAL };
@@ -187,11 +192,10 @@ static void search_arm64(const struct extents *extents, const struct extent *fro
 	}
 }
 
-typedef void search_f(const struct extents *extents, const GElf_Shdr *header, const Elf_Data *data);
+typedef void search_f(struct extents *extents, const GElf_Shdr *header, const Elf_Data *data);
 
 /* Functions of the section begin at their landing pads, where no other has these. */
-static void take_in_pads(const struct extents *extents, const GElf_Shdr *header,
-			 const Elf_Data *data)
+static void take_in_pads(struct extents *extents, const GElf_Shdr *header, const Elf_Data *data)
 {
 	for (size_t i = 0; i < extents->count; i++) {
 		struct extent *extent = &extents->items[i];
@@ -210,8 +214,7 @@ static void take_in_pads(const struct extents *extents, const GElf_Shdr *header,
 }
 
 /* Searches the functions of one section, whose bytes are in `data`. */
-static void search_section(const struct extents *extents, const GElf_Shdr *header,
-			   const Elf_Data *data)
+static void search_section(struct extents *extents, const GElf_Shdr *header, const Elf_Data *data)
 {
 	for (size_t i = 0; i < extents->count; i++) {
 		const struct extent *from = &extents->items[i];
@@ -228,12 +231,12 @@ static void search_section(const struct extents *extents, const GElf_Shdr *heade
 }
 
 /* Has each section of code searched. */
-static void search_code(Elf *elf, const struct extents *extents, search_f *search)
+static void search_code(Elf *elf, struct extents *extents, search_f *search)
 {
 	uint64_t left = CODE_BYTES_MAX;
 	Elf_Scn *section = NULL;
 
-	while (extents->count && (section = elf_nextscn(elf, section))) {
+	while ((section = elf_nextscn(elf, section))) {
 		const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
 		const Elf_Data *data;
 		GElf_Shdr header;
@@ -273,12 +276,68 @@ static void hand_over(const struct extents *extents, struct symbol_builder *buil
 	}
 }
 
+/* ---- code that no unwind information is for ---- */
+
+typedef void gap_f(struct extents *extents, struct slice code, uint64_t address);
+
+static void each_gap(struct extents *extents, const GElf_Shdr *header, const Elf_Data *data,
+		     gap_f *take)
+{
+	uint64_t low = header->sh_addr, end = header->sh_addr + data->d_size;
+	size_t i = bisect(0, extents->count, at, extents->items[at].high <= low);
+
+	for (; low < end; i++) {
+		bool is_last = i >= extents->count || extents->items[i].low >= end;
+		uint64_t high = is_last ? end : extents->items[i].low;
+
+		if (high > low && high - low >= GAP_BYTES_MIN)
+			take(extents,
+			     slice_from((const char *)data->d_buf + (low - header->sh_addr),
+					high - low),
+			     low);
+		if (is_last)
+			return;
+		if (extents->items[i].high > low)
+			low = extents->items[i].high;
+	}
+}
+
+static void count_gap(struct extents *extents, struct slice code, uint64_t address)
+{
+	extents->gap_bytes += code.len;
+	extents->gap_starts += padded_functions_count(code, address);
+}
+
+static void read_gap(struct extents *extents, struct slice code, uint64_t address)
+{
+	padded_functions_read(code, address, extents->builder);
+}
+
+static void count_gaps(struct extents *extents, const GElf_Shdr *header, const Elf_Data *data)
+{
+	each_gap(extents, header, data, count_gap);
+}
+
+static void read_gaps(struct extents *extents, const GElf_Shdr *header, const Elf_Data *data)
+{
+	each_gap(extents, header, data, read_gap);
+}
+
+static void fill_gaps(Elf *elf, struct extents *extents)
+{
+	if (extents->machine != EM_X86_64)
+		return;
+	search_code(elf, extents, count_gaps);
+	if (padded_functions_are(extents->gap_bytes, extents->gap_starts))
+		search_code(elf, extents, read_gaps);
+}
+
 static void read_section(Elf *elf, enum cfi_kind kind, uint16_t machine, const GElf_Shdr *header,
 			 struct slice bytes, struct symbol_builder *builder)
 {
 	struct section_reader *reader = mem_new(struct section_reader);
 	struct cfi *cfi = mem_new(struct cfi);
-	struct extents extents = { .machine = machine };
+	struct extents extents = { .machine = machine, .builder = builder };
 	const struct unwind_function_sink sink = { add_extent, &extents };
 
 	section_reader_open_memory(reader, bytes, header->sh_addr, "unwind information");
@@ -289,6 +348,7 @@ static void read_section(Elf *elf, enum cfi_kind kind, uint16_t machine, const G
 		search_code(elf, &extents, take_in_pads);
 		search_code(elf, &extents, search_section);
 		hand_over(&extents, builder);
+		fill_gaps(elf, &extents);
 	}
 	free(extents.items);
 	free(cfi);
@@ -301,7 +361,9 @@ void function_extents_read(Elf *elf, uint16_t machine, struct symbol_builder *bu
 		const char *name;
 		enum cfi_kind kind;
 	} kinds[] = { { ".eh_frame", CFI_EH_FRAME }, { ".debug_frame", CFI_DEBUG_FRAME } };
+	struct extents none = { .machine = machine, .builder = builder };
 	Elf_Scn *section = NULL;
+	bool is_read = false;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names))
@@ -319,9 +381,13 @@ void function_extents_read(Elf *elf, uint16_t machine, struct symbol_builder *bu
 			if (strcmp(name, kinds[i].name) != 0)
 				continue;
 			data = elf_rawdata(section, NULL);
-			if (data && data->d_buf)
-				read_section(elf, kinds[i].kind, machine, &header,
-					     slice_from(data->d_buf, data->d_size), builder);
+			if (!data || !data->d_buf)
+				continue;
+			read_section(elf, kinds[i].kind, machine, &header,
+				     slice_from(data->d_buf, data->d_size), builder);
+			is_read = true;
 		}
 	}
+	if (!is_read)
+		fill_gaps(elf, &none);
 }
