@@ -18,10 +18,7 @@ const char *const discovery_config_names[DISCOVERY_KINDS] = {
 	[DISCOVERY_CONSUL] = "consul_sd_configs",
 };
 
-#define ROW(name, kind, member)                                                                    \
-	{                                                                                          \
-		name, kind, offsetof(struct discovery_config, member), NULL, NULL                  \
-	}
+#define ROW(name, kind, member) FIELD_AT(name, kind, struct discovery_config, member)
 #define ACCESS HTTP_ACCESS_CONFIG_FIELDS(struct discovery_config, access)
 
 static const struct field static_fields[] = {
@@ -50,8 +47,8 @@ struct taking {
 };
 
 static const struct field filter_fields[] = {
-	{ "name", FIELD_TEXT, offsetof(struct discovery_filter, name), NULL, NULL },
-	{ "values", FIELD_TEXTS, offsetof(struct discovery_filter, values), NULL, NULL },
+	FIELD_AT("name", FIELD_TEXT, struct discovery_filter, name),
+	FIELD_AT("values", FIELD_TEXTS, struct discovery_filter, values),
 	{ 0 },
 };
 
@@ -96,9 +93,9 @@ _Static_assert(offsetof(struct discovery_config, namespaces.own_namespace) ==
 	       "the namespaces are laid out otherwise");
 
 static const struct field selector_fields[] = {
-	{ "role", FIELD_TEXT, offsetof(struct discovery_selector, role), NULL, NULL },
-	{ "label", FIELD_TEXT, offsetof(struct discovery_selector, label), NULL, NULL },
-	{ "field", FIELD_TEXT, offsetof(struct discovery_selector, field), NULL, NULL },
+	FIELD_AT("role", FIELD_TEXT, struct discovery_selector, role),
+	FIELD_AT("label", FIELD_TEXT, struct discovery_selector, label),
+	FIELD_AT("field", FIELD_TEXT, struct discovery_selector, field),
 	{ 0 },
 };
 

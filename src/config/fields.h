@@ -8,6 +8,8 @@
 #ifndef FIRN_CONFIG_FIELDS_H
 #define FIRN_CONFIG_FIELDS_H
 
+#include <stddef.h>
+
 #include "base/arena.h"
 #include "config/document.h"
 
@@ -59,6 +61,12 @@ struct field {
 	const struct field *fields; /* of FIELD_MAP, ended by a row without a name */
 	field_take_f *take;	    /* of FIELD_OTHER */
 };
+
+/* A row for a value that is a member of a struct. */
+#define FIELD_AT(name, kind, type, member)                                                         \
+	{                                                                                          \
+		name, kind, offsetof(type, member), NULL, NULL                                     \
+	}
 
 int fields_read(struct fields_reader *reader, const struct yaml_node_s *map,
 		const struct field *fields, void *into, struct err *err);

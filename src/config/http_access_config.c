@@ -25,10 +25,7 @@ const struct field http_access_config_authorization[] = {
 	{ 0 },
 };
 #undef BASE
-#define TLS(name, kind, member)                                                                    \
-	{                                                                                          \
-		name, kind, offsetof(struct http_tls_config, member), NULL, NULL                   \
-	}
+#define TLS(name, kind, member) FIELD_AT(name, kind, struct http_tls_config, member)
 const struct field http_access_config_tls[] = {
 	TLS("ca", FIELD_TEXT, ca),
 	TLS("ca_file", FIELD_PATH, ca_file),
@@ -41,10 +38,7 @@ const struct field http_access_config_tls[] = {
 	{ 0 },
 };
 
-#define OAUTH2(name, kind, member)                                                                 \
-	{                                                                                          \
-		name, kind, offsetof(struct http_oauth2_config, member), NULL, NULL                \
-	}
+#define OAUTH2(name, kind, member) FIELD_AT(name, kind, struct http_oauth2_config, member)
 const struct field http_access_config_oauth2[] = {
 	OAUTH2("client_id", FIELD_TEXT, client_id),
 	OAUTH2("client_secret", FIELD_TEXT, client_secret),

@@ -11,10 +11,7 @@
 #define JOBS_MAX 10000u
 
 /* Under `global` and the file's top: what is Prometheus' and means nothing here is ignored. */
-#define GLOBAL(name, kind, member)                                                                 \
-	{                                                                                          \
-		name, kind, offsetof(struct scrape_config, member), NULL, NULL                     \
-	}
+#define GLOBAL(name, kind, member) FIELD_AT(name, kind, struct scrape_config, member)
 static const struct field global_fields[] = {
 	GLOBAL("scrape_interval", FIELD_DURATION, interval_ns),
 	GLOBAL("scrape_timeout", FIELD_DURATION, timeout_ns),
@@ -28,10 +25,7 @@ static const struct field global_fields[] = {
 
 /* profiling_config */
 
-#define PROFILE(name, kind, member)                                                                \
-	{                                                                                          \
-		name, kind, offsetof(struct scrape_profile, member), NULL, NULL                    \
-	}
+#define PROFILE(name, kind, member) FIELD_AT(name, kind, struct scrape_profile, member)
 static int take_seconds(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
 			struct err *err)
 {
@@ -49,8 +43,8 @@ static int take_seconds(struct fields_reader *reader, const struct yaml_node_s *
 }
 
 static const struct field sample_type_fields[] = {
-	{ "type", FIELD_TEXT, offsetof(struct scrape_sample_type, type), NULL, NULL },
-	{ "unit", FIELD_TEXT, offsetof(struct scrape_sample_type, unit), NULL, NULL },
+	FIELD_AT("type", FIELD_TEXT, struct scrape_sample_type, type),
+	FIELD_AT("unit", FIELD_TEXT, struct scrape_sample_type, unit),
 	{ 0 },
 };
 
@@ -156,7 +150,7 @@ static int take_profiles(struct fields_reader *reader, const struct yaml_node_s 
 
 static const struct field profiling_fields[] = {
 	{ "pprof_config", FIELD_OTHER, 0, NULL, take_profiles },
-	{ "path_prefix", FIELD_TEXT, offsetof(struct scrape_job, path_prefix), NULL, NULL },
+	FIELD_AT("path_prefix", FIELD_TEXT, struct scrape_job, path_prefix),
 	{ 0 },
 };
 
@@ -195,10 +189,7 @@ static int take_params(struct fields_reader *reader, const struct yaml_node_s *v
 	return document_each_pair(reader->document, value, take_param, &reading, err);
 }
 
-#define JOB(name, kind, member)                                                                    \
-	{                                                                                          \
-		name, kind, offsetof(struct scrape_job, member), NULL, NULL                        \
-	}
+#define JOB(name, kind, member) FIELD_AT(name, kind, struct scrape_job, member)
 #define TAKE_DISCOVERY(name, kind)                                                                 \
 	static int name(struct fields_reader *reader, const struct yaml_node_s *value, void *into, \
 			struct err *err)                                                           \

@@ -35,17 +35,17 @@ static int take_rules(struct fields_reader *reader, const struct yaml_node_s *va
 }
 
 static const struct field upload_fields[] = {
-	{ "exclude", FIELD_TEXTS, offsetof(struct agent_config, excluded), NULL, NULL },
+	FIELD_AT("exclude", FIELD_TEXTS, struct agent_config, excluded),
 	{ 0 },
 };
 
 static const struct field file_fields[] = {
 	{ "relabel_configs", FIELD_OTHER, offsetof(struct agent_config, relabel), NULL,
 	  take_rules },
-	{ "external_labels", FIELD_PAIRS, offsetof(struct agent_config, external), NULL, NULL },
-	{ "include_env_vars", FIELD_TEXTS, offsetof(struct agent_config, variables), NULL, NULL },
-	{ "profiling_cpu_sampling_frequency", FIELD_COUNT,
-	  offsetof(struct agent_config, frequency_hz), NULL, NULL },
+	FIELD_AT("external_labels", FIELD_PAIRS, struct agent_config, external),
+	FIELD_AT("include_env_vars", FIELD_TEXTS, struct agent_config, variables),
+	FIELD_AT("profiling_cpu_sampling_frequency", FIELD_COUNT, struct agent_config,
+		 frequency_hz),
 	{ "debuginfo_upload", FIELD_MAP, 0, upload_fields, NULL },
 	{ 0 },
 };

@@ -98,6 +98,13 @@ static int refuse_proxy(const char *why, struct err *err)
 	return err_set(err, ERR_INVALID, "proxy: %s", why);
 }
 
+void fetch_add_basic(struct strbuf *headers, const char *name, struct slice user_and_password)
+{
+	strbuf_addf(headers, "%s: Basic ", name);
+	base64_encode(user_and_password, true, headers);
+	strbuf_add_text(headers, "\r\n");
+}
+
 /* The part before '@', if there is one, as Basic authorization. */
 static int take_user(struct slice *authority, struct strbuf *line, struct err *err)
 {
@@ -113,9 +120,7 @@ static int take_user(struct slice *authority, struct strbuf *line, struct err *e
 		return refuse_proxy("the user is not percent-encoded right", err);
 	if (!memchr(pair.data, ':', pair.len))
 		strbuf_add_byte(&pair, ':');
-	strbuf_add_text(line, "proxy-authorization: Basic ");
-	base64_encode(strbuf_slice(&pair), true, line);
-	strbuf_add_text(line, "\r\n");
+	fetch_add_basic(line, "proxy-authorization", strbuf_slice(&pair));
 	strbuf_wipe(&pair);
 	return 0;
 }

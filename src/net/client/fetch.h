@@ -49,6 +49,9 @@ struct fetch {
  */
 int fetch_get(const struct fetch *fetch, int *ret_status, struct err *err);
 
+/* Adds a line "NAME: Basic ..." with "user:password" (RFC 7617). */
+void fetch_add_basic(struct strbuf *headers, const char *name, struct slice user_and_password);
+
 /*
  * The error of an answer that is not 200's, for those who want no other: ERR_UNAVAILABLE with the
  * status and what `refusal` took.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/scrape/http_access.h"
 
-#include "codec/wire/base64.h"
 #include "server/scrape/credentials.h"
 #include "server/scrape/oauth2.h"
 
@@ -16,9 +15,7 @@ static int add_basic(const struct http_access_config *config, struct strbuf *out
 		rc = credentials_add_secret(config->basic.password, config->basic.password_file,
 					    &pair, err);
 	if (!rc) {
-		strbuf_add_text(out, "authorization: Basic ");
-		base64_encode(strbuf_slice(&pair), true, out);
-		strbuf_add_text(out, "\r\n");
+		fetch_add_basic(out, "authorization", strbuf_slice(&pair));
 	}
 	strbuf_wipe(&pair);
 	return rc;

@@ -5,7 +5,6 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
-#include "codec/wire/base64.h"
 #include "codec/wire/json_read.h"
 #include "net/client/fetch.h"
 #include "server/scrape/credentials.h"
@@ -133,9 +132,7 @@ static int ask(const struct http_oauth2_config *config, struct fetch *fetch, str
 		add_escaped(&pair, config->client_id);
 		strbuf_add_byte(&pair, ':');
 		add_escaped(&pair, secret);
-		strbuf_add_text(&headers, "authorization: Basic ");
-		base64_encode(strbuf_slice(&pair), true, &headers);
-		strbuf_add_text(&headers, "\r\n");
+		fetch_add_basic(&headers, "authorization", strbuf_slice(&pair));
 	}
 	fetch->headers = strbuf_text(&headers);
 	fetch->post = strbuf_slice(&form);

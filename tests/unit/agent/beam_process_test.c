@@ -13,12 +13,6 @@
 #include "agent/runtime/beam/beam_process.h"
 #include "fuzz/beam_layout_25.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
-#define BASE 0x10000ull
-#define IMAGE_WORDS 4096u
 #define ATOMS_MAX 32u
 
 #define CODE (BASE + 0x4000) /* of all modules */
@@ -29,29 +23,14 @@
 #define PROCESS (BASE + 0x7c00)
 #define STOP_AT 0x58u
 
-static uint64_t image[IMAGE_WORDS];
-static size_t used; /* words */
+#define IMAGE_PUT_END CODE
+#include "unit/agent/forged_memory.h"
+
 static uint64_t atom_segment, atoms_used;
 
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	if (address < BASE || address - BASE > sizeof(image) ||
-	    len > sizeof(image) - (address - BASE))
-		return false;
-	memcpy(to, (const uint8_t *)image + (address - BASE), len);
-	return true;
-}
-
-static const struct memory_reader image_memory = { read_image, NULL };
 static const struct beam_layout beam_25 = { BEAM_LAYOUT_25(BASE) };
 
 /* ---- the walk ---- */
-
-static long walk_read(void *to, __u32 bytes, __u64 address)
-{
-	return read_image(NULL, address, to, bytes) ? 0 : -1;
-}
 
 static long walk_read_registers(__u64 *to)
 {
@@ -123,16 +102,6 @@ static bool walk_ask(struct walk *walk)
 
 /* ---- memory ---- */
 
-static uint64_t put(const uint64_t *words, size_t count)
-{
-	uint64_t at = BASE + 8 * used;
-
-	assert_true(at + 8 * count <= CODE);
-	memcpy(image + used, words, 8 * count);
-	used += count;
-	return at;
-}
-
 static void set(uint64_t address, uint64_t value)
 {
 	image[(address - BASE) / 8] = value;
@@ -187,9 +156,8 @@ static int setup(void **state)
 	uint64_t ranges;
 
 	(void)state;
-	memset(image, 0, sizeof(image));
 	atoms_used = 0;
-	used = (0x80 + 0x80) / 8;
+	clear_image((0x80 + 0x80) / 8);
 	atom_segment = put((uint64_t[ATOMS_MAX]){ 0 }, ATOMS_MAX);
 	set(beam_25.atoms + beam_25.segments, put(&atom_segment, 1));
 	put_module(FIRST,

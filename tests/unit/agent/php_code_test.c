@@ -12,13 +12,8 @@
 
 #include "agent/bpf/shared.h"
 #include "agent/runtime/php/php_code.h"
+#include "unit/agent/forged_memory.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
-#define BASE 0x10000ull
-#define IMAGE_WORDS 16384u
 #define FUNCTION_WORDS 22u
 #define INSTRUCTION_WORDS 4u
 #define FIRST_LINE 6u
@@ -26,43 +21,14 @@
 
 static const struct php_layout php_82 = { .last = 80, .opcodes = 88, .file = 152 };
 
-static uint64_t image[IMAGE_WORDS];
-static size_t used; /* words */
-
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	if (address < BASE || address - BASE > sizeof(image) ||
-	    len > sizeof(image) - (address - BASE))
-		return false;
-	memcpy(to, (const uint8_t *)image + (address - BASE), len);
-	return true;
-}
-
-static long walk_read(void *to, uint32_t bytes, uint64_t address)
-{
-	return read_image(NULL, address, to, bytes) ? 0 : -1;
-}
-
 #include "agent/bpf/script_php.h"
 
 static struct sample sample;
 
-static uint64_t put(const uint64_t *words, size_t count)
-{
-	uint64_t at = BASE + 8 * used;
-
-	assert_true(used + count <= IMAGE_WORDS);
-	memcpy(image + used, words, 8 * count);
-	used += count;
-	return at;
-}
-
 static int setup(void **state)
 {
 	(void)state;
-	memset(image, 0, sizeof(image));
-	used = 4;
+	clear_image(4);
 	return 0;
 }
 
@@ -116,10 +82,9 @@ static uint64_t internal_of(uint64_t class, const char *name)
 
 static struct script_code read_code(uint64_t address)
 {
-	struct memory_reader memory = { read_image, NULL };
 	struct script_code code;
 
-	assert_int_equal(php_code_read(&memory, &php_82, address, &code), SCRIPT_CODE_READ);
+	assert_int_equal(php_code_read(&image_memory, &php_82, address, &code), SCRIPT_CODE_READ);
 	return code;
 }
 
@@ -190,17 +155,17 @@ static void lines_are_those_of_the_instruction(void **state)
 
 static void what_is_none_is_not_read(void **state)
 {
-	struct memory_reader memory = { read_image, NULL };
 	uint64_t lost = function_of(0, "f", "/srv/a.php"), endless = function_of(0, "f", "/a.php");
 	struct script_code code;
 
 	(void)state;
 	image[(lost - BASE) / 8 + 1] = 8;	     /* its name */
 	image[(endless - BASE) / 8 + 10] = 1u << 31; /* its instructions */
-	assert_int_equal(php_code_read(&memory, &php_82, put((uint64_t[]){ 9, 0, 0 }, 3), &code),
-			 SCRIPT_CODE_OTHER);
-	assert_int_equal(php_code_read(&memory, &php_82, lost, &code), SCRIPT_CODE_GONE);
-	assert_int_equal(php_code_read(&memory, &php_82, 1, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(
+		php_code_read(&image_memory, &php_82, put((uint64_t[]){ 9, 0, 0 }, 3), &code),
+		SCRIPT_CODE_OTHER);
+	assert_int_equal(php_code_read(&image_memory, &php_82, lost, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(php_code_read(&image_memory, &php_82, 1, &code), SCRIPT_CODE_GONE);
 	code = read_code(endless);
 	assert_null(code.lines);
 	script_code_fini(&code);

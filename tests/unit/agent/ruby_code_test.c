@@ -13,48 +13,16 @@
 #include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/ruby/ruby_lines.h"
 #include "fuzz/ruby_layout_31.h"
+#include "unit/agent/forged_memory.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
-#define BASE 0x10000ull
-#define IMAGE_WORDS 8192u
 #define IDS_MAX 32u
 #define CODE 0x7fff00001000ull /* where instructions begin; nothing reads them */
 
 static const struct ruby_layout ruby_31 = { RUBY_LAYOUT_31, .symbols = BASE };
 
-static uint64_t image[IMAGE_WORDS];
-static size_t used; /* words */
 static uint64_t table_of_ids, ids_used;
 
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	if (address < BASE || address - BASE > sizeof(image) ||
-	    len > sizeof(image) - (address - BASE))
-		return false;
-	memcpy(to, (const uint8_t *)image + (address - BASE), len);
-	return true;
-}
-
-static long walk_read(void *to, uint32_t bytes, uint64_t address)
-{
-	return read_image(NULL, address, to, bytes) ? 0 : -1;
-}
-
 #include "agent/bpf/script_ruby.h"
-
-static uint64_t put(const uint64_t *words, size_t count)
-{
-	uint64_t at = BASE + 8 * used;
-
-	assert_true(used + count <= IMAGE_WORDS);
-	memcpy(image + used, words, 8 * count);
-	used += count;
-	return at;
-}
 
 static uint64_t text(const char *string)
 {
@@ -95,9 +63,8 @@ static int setup(void **state)
 	uint64_t block[2 * (200 + IDS_MAX)] = { 0 }, blocks;
 
 	(void)state;
-	memset(image, 0, sizeof(image));
 	ids_used = 0;
-	used = 4;
+	clear_image(4);
 	table_of_ids = BASE + 8 * used;
 	blocks = array(block, 2 * (200 + IDS_MAX));
 	image[2] = put((uint64_t[]){ 7 | 1 << 13 | 1 << 15, 0, blocks, 0, 0 }, 5);
@@ -154,10 +121,10 @@ static uint64_t method_of(uint64_t class, uint64_t code, uint64_t id)
 
 static struct script_code read_code(uint64_t address)
 {
-	struct memory_reader memory = { read_image, NULL };
 	struct script_code code;
 
-	assert_int_equal(ruby_code_read(&memory, &ruby_31, 0, address, &code), SCRIPT_CODE_READ);
+	assert_int_equal(ruby_code_read(&image_memory, &ruby_31, 0, address, &code),
+			 SCRIPT_CODE_READ);
 	return code;
 }
 
@@ -238,14 +205,14 @@ static void lines_are_those_of_the_word_that_runs(void **state)
 
 static void what_is_none_is_not_read(void **state)
 {
-	struct memory_reader memory = { read_image, NULL };
 	uint64_t lost = put((uint64_t[]){ 0x601a, 0, 1, 0, 0 }, 5);
 	struct script_code code;
 
 	(void)state;
-	assert_int_equal(ruby_code_read(&memory, &ruby_31, 0, text("x"), &code), SCRIPT_CODE_OTHER);
-	assert_int_equal(ruby_code_read(&memory, &ruby_31, 0, lost, &code), SCRIPT_CODE_GONE);
-	assert_int_equal(ruby_code_read(&memory, &ruby_31, 0, 1, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(ruby_code_read(&image_memory, &ruby_31, 0, text("x"), &code),
+			 SCRIPT_CODE_OTHER);
+	assert_int_equal(ruby_code_read(&image_memory, &ruby_31, 0, lost, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(ruby_code_read(&image_memory, &ruby_31, 0, 1, &code), SCRIPT_CODE_GONE);
 }
 
 /* ---- frames ---- */

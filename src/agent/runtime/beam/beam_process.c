@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "base/strbuf.h"
 
 #define CODE_INDEXES 3u
@@ -130,16 +131,8 @@ static void add_place(struct beam_process *process, const struct beam_place *pla
 
 static const struct module *find_module(const struct beam_process *process, uint64_t address)
 {
-	size_t low = 0, high = process->modules_count;
+	size_t low = bisect(0, process->modules_count, i, process->modules[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->modules[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && address < process->modules[low - 1].end ? &process->modules[low - 1] : NULL;
 }
 
@@ -264,16 +257,8 @@ static bool read_name(struct look *look, uint64_t info, char **ret_name, char **
 /* The last of the words in [at, at + 8 * count) that is not behind the address; `count`: none. */
 static uint64_t find_word(struct look *look, uint64_t at, uint64_t count, uint64_t address)
 {
-	uint64_t low = 0, high = count;
+	uint64_t low = bisect(0, count, i, code_memory_u64(look->memory, at + 8 * i) <= address);
 
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (code_memory_u64(look->memory, at + 8 * middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? low - 1 : count;
 }
 

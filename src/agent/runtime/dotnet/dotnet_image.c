@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define HEADER_BYTES_MAX 4096u
 #define NATIVE_HEADER_SIGNATURE 0x00525452u /* "RTR" */
@@ -170,14 +171,7 @@ bool dotnet_image_find(struct code_memory *memory, const struct dotnet_image *im
 
 	if (!image->base || at > UINT32_MAX)
 		return false;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (function_at(memory, image, middle).begin <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = bisect(low, high, i, function_at(memory, image, i).begin <= at);
 	if (!low)
 		return false;
 	*ret = function_at(memory, image, low - 1);

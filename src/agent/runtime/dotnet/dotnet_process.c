@@ -11,6 +11,7 @@
 #include "agent/runtime/dotnet/metadata.h"
 #include "agent/runtime/dotnet/unwind_info.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define FUNCTION_BYTES_MAX (4u << 20)
 #define CODE_READ_BYTES_MAX (1u << 18) /* of a function, to find its epilogues */
@@ -108,16 +109,8 @@ uint32_t dotnet_process_number(const struct dotnet_process *process)
 
 static struct dotnet_function *find(const struct functions *functions, uint64_t address)
 {
-	size_t low = 0, high = functions->count;
+	size_t low = bisect(0, functions->count, i, functions->items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address >= functions->items[low - 1].end)
 		return NULL;
 	return &functions->items[low - 1];
@@ -144,17 +137,7 @@ bool dotnet_process_has_stub(const struct dotnet_process *process, uint64_t addr
 
 static size_t place_among_nothing(const struct dotnet_process *process, uint64_t address)
 {
-	size_t low = 0, high = process->nothing_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->nothing[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(0, process->nothing_count, i, process->nothing[i] < address);
 }
 
 bool dotnet_process_is_nothing(const struct dotnet_process *process, uint64_t address)

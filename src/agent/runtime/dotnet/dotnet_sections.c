@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define LEVELS 5
 #define LEVEL_POINTERS 256
@@ -129,16 +130,8 @@ void dotnet_sections_fini(struct dotnet_sections *sections)
 const struct dotnet_section *dotnet_sections_find(const struct dotnet_sections *sections,
 						  uint64_t address)
 {
-	size_t low = 0, high = sections->count;
+	size_t low = bisect(0, sections->count, i, sections->items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sections->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address >= sections->items[low - 1].end)
 		return NULL;
 	return &sections->items[low - 1];

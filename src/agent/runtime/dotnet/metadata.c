@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/dotnet/metadata.h"
 
+#include "base/order/bisect.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -271,33 +273,17 @@ static bool string_at(struct code_memory *memory, const struct metadata *metadat
 static uint32_t type_of_method(struct code_memory *memory, const struct metadata *metadata,
 			       uint32_t method)
 {
-	uint32_t low = 0, high = metadata->rows[TABLE_TYPE_DEF];
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (cell(memory, metadata, TABLE_TYPE_DEF, middle + 1, 5) <= method)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(0, metadata->rows[TABLE_TYPE_DEF], i,
+		      cell(memory, metadata, TABLE_TYPE_DEF, i + 1, 5) <= method);
 }
 
 /* The type that the type is nested in; 0 = none. */
 static uint32_t type_around(struct code_memory *memory, const struct metadata *metadata,
 			    uint32_t type)
 {
-	uint32_t low = 0, high = metadata->rows[TABLE_NESTED];
+	uint32_t low = bisect(0, metadata->rows[TABLE_NESTED], i,
+			      cell(memory, metadata, TABLE_NESTED, i + 1, 0) < type);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (cell(memory, metadata, TABLE_NESTED, middle + 1, 0) < type)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == metadata->rows[TABLE_NESTED] ||
 	    cell(memory, metadata, TABLE_NESTED, low + 1, 0) != type)
 		return 0;

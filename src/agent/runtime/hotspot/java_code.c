@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define STUB_NAME_MAX 64u
 #define PC_BYTES 16u /* struct PcDesc: offset of the instruction, of its scope, ... */
@@ -378,16 +379,8 @@ size_t java_code_bytes(const struct java_code *code)
 /* The scope of the first place that is not before the position, or of the last one. */
 static uint32_t scope_at(const struct java_code *code, uint32_t position)
 {
-	uint32_t low = 0, high = code->places_count;
+	uint32_t low = bisect(0, code->places_count, i, code->places[i].last < position);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (code->places[middle].last < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!code->places_count)
 		return JAVA_NO_SCOPE;
 	return code->places[low < code->places_count ? low : low - 1].scope;
