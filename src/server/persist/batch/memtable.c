@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Invariant: the tables are a function of the log: the batches in their order, the times of their
+ * receipt, and the ledger that the generation began with. Nothing here looks at a clock or draws a
+ * number, so what is replayed after a crash is what was there before, and a retry that comes after
+ * it is recognised all the same.
+ *
+ * A batch has its own ids for strings, frames and stacks. All its stacks are hashed by content
+ * first, then looked up together (model/stack_index.h): misses of the cache overlap, where one
+ * look-up after the other would wait for each. Only stacks of reports that are taken are copied.
+ */
 #include "server/persist/batch/memtable.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs list their partitions in one order (place_order), so that equal keys of all inputs stand
+ * side by side: one merge over these lists, a partition of the result at a time.
+ *
+ * Invariant: the result follows from the inputs and the tombstones alone. Equal reports keep the
+ * order of the inputs (report_stream.c), and nothing of the inputs is dropped before the part made
+ * of them is durable, so a compaction that a crash cuts off is begun again from the same files.
+ *
+ * Why a partition at a time: its dictionaries (strings, frames, stacks) are what takes memory.
+ * Those of one service fit where those of all would not.
+ */
 #include "server/persist/compact/compact.h"
 
 #include <assert.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Invariant: what was acknowledged can be told from what was not, by the file alone. Three means:
+ *
+ *   - each record has the CRC of the one before and a sequence, so a record that belongs
+ *     elsewhere never passes for the next;
+ *   - each record says up to which sequence all was synced, so a later record is proof that an
+ *     earlier one which is broken had been durable, and is damage;
+ *   - a segment is full of zeros before it is begun, so a write that was cut off leaves sectors of
+ *     zeros, and the harm of a last record that was whole is told from a torn one.
+ *
+ * The next segment is made ahead by another thread: allocating and filling it with zeros changes
+ * the file system's own data, which a sync of a record would wait for.
+ */
 #include "server/persist/log/wal.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query meets millions of nodes, some hundred thousand frames, and some ten thousand functions.
+ * Each layer is therefore looked up once and remembered by the cheapest key that it has:
+ *
+ *   frame -> chain       an array by frame id of the view
+ *   symbol -> function   by where the symbol table keeps its texts: pointers, no hash of a name
+ *   function -> number   by what makes it one for the reader (function_key)
+ *
+ * Invariant: a chain that has lines never changes, and function 0 is the root. Names are demangled
+ * when a symbol is met for the first time, so the costly step is done once per function of a
+ * binary.
+ */
 #include "server/query/name/name.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In steps, because labels may be at a series or at its rows: each segment says which names the
+ * matchers and groups of a series leave open, and which of these its rows carry; this is united
+ * over all segments; then series are closed. Only those with open names are read row by row.
+ *
+ * Invariant: what is decided of a series depends on the union over all segments alone, never on one
+ * segment, so an answer is the same however compaction has spread the reports.
+ *
+ * Reports are selected by their headers: a block's zone, then runs of one series; where a run is in
+ * the order of time, two bisections find the stretch that is in range. What is returned is a list
+ * of blocks, not of reports: whoever sums reads them anyway, and select_takes costs a comparison.
+ */
 #include "server/query/select/select.h"
 
 #include <assert.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Segments (items) are summed in runs of the source's order, then merged in units: items of one
+ * partition key, side by side, whose tries become one in a heap.
+ *
+ * Invariant: runs and units are cut by the cost of the data, each is worked off in the order of its
+ * items, and units are put together in their order. So the answer does not depend on how many
+ * threads there are or which is faster.
+ *
+ * A heap is a trie and a list of sums over it, to which each item appends its own. The list is
+ * folded (equal stacks become one sum) when it has doubled since the last time: the work goes with
+ * what was added, and the memory with distinct stacks, not with segments.
+ *
+ * Why by partition key: parts of one service have much the same stacks in the same order, which is
+ * what a trie takes in fastest, while it is in the cache (sum/trie.h).
+ */
 #include "server/query/shape/merge.h"
 
 #include <assert.h>

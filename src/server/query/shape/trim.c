@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Invariant: a branch that waits stands for every node, of every trie, that the same functions lead
+ * to (its members), and its total is the sum of theirs. Branches and members are two stacks, and
+ * the members of the branch on top are the last ones: to expand it is to take them off and to push
+ * those of its children. So the tries are never merged, and memory goes with the branches that are
+ * open, not with the tree.
+ *
+ * Why top down: a picture of a thousand pixels shows some thousand nodes of millions, and no child
+ * is wider than its parent. What is cut is therefore cut with all below it, unread and unnamed.
+ * Totals have to be known before; a parent stands before its children in a trie, so one pass from
+ * the end gives them all.
+ *
+ * The difficulty is addresses that are called alike: each may be too narrow, and all together wide
+ * enough. Before naming them, totals are summed in buckets by a hash of that name. A bucket has at
+ * least what its names have, so only members of wide buckets need a name.
+ */
 #include "server/query/shape/trim.h"
 
 #include <assert.h>

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of partitions out of stripes, which are read, unpacked and decoded into buffers. */
+/*
+ * Reports of partitions out of stripes, which are read, unpacked and decoded into buffers.
+ *
+ * A block is what a query asks for, a stripe what is stored as a unit: columns of the rows of many
+ * blocks. Invariant: a buffer holds at most one stripe, the one that was read last, told apart by
+ * the open reader's number (`instance`) and its own; what it holds of it grows from headers to rows
+ * to moments. Who reads blocks in their order so unpacks each stripe once, and memory goes with
+ * readers, not with what is read. Nothing read is trusted: the decoders check each number against
+ * the partition's directory.
+ */
 #include <assert.h>
 #include <stdlib.h>
 
