@@ -40,6 +40,13 @@ void store_bucket_stat(struct store *store, struct store_bucket_stat *ret)
 		store->engine->bucket_stat(store, ret);
 }
 
+void store_remote_stat(struct store *store, struct store_remote_stat *ret)
+{
+	*ret = (struct store_remote_stat){ 0 };
+	if (store->engine->remote_stat)
+		store->engine->remote_stat(store, ret);
+}
+
 int store_delete(struct store *store, const struct store_delete *order, uint64_t *ret_number,
 		 struct err *err)
 {

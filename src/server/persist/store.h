@@ -60,6 +60,14 @@ struct store_options {
  */
 MUST_USE int store_open(const struct store_options *options, struct store **ret, struct err *err);
 
+/*
+ * The storage directory of a server whose profiles are elsewhere, for what else it keeps there:
+ * made if missing, and no other server's until it is closed.
+ */
+struct store_folder;
+MUST_USE int store_folder_open(const char *path, struct store_folder **ret, struct err *err);
+void store_folder_close(struct store_folder *folder); /* accepts NULL */
+
 /* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */
 void store_close(struct store *store);
 
@@ -137,6 +145,13 @@ struct store_bucket_stat {
 	char error[ERR_MESSAGE_BYTES]; /* why the last attempt failed; "" = it did not */
 };
 void store_bucket_stat(struct store *store, struct store_bucket_stat *ret);
+
+/* Of a store whose profiles another system keeps. */
+struct store_remote_stat {
+	const char *kind;	       /* "ClickHouse"; NULL: they are on this server's disk */
+	char error[ERR_MESSAGE_BYTES]; /* why it does not answer; "" = it does */
+};
+void store_remote_stat(struct store *store, struct store_remote_stat *ret);
 
 /* Reads and checks every byte below path; appends one line per problem to `report`. 0 = clean. */
 MUST_USE int store_verify(const char *path, const struct vfs *vfs, struct strbuf *report,

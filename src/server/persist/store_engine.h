@@ -24,6 +24,8 @@ struct store_engine {
 	int (*stat)(struct store *store, struct store_stat *ret, struct err *err);
 	void (*bucket_stat)(struct store *store,
 			    struct store_bucket_stat *ret); /* NULL: no bucket */
+	void (*remote_stat)(struct store *store,
+			    struct store_remote_stat *ret); /* NULL: it is on disk */
 	int (*delete_reports)(struct store *store, const struct store_delete *order,
 			      uint64_t *ret_number, struct err *err);
 	void (*deletes)(struct store *store, const struct slice *tenant, struct store_deletes *ret);

@@ -248,3 +248,34 @@ void store_disk_close(struct store *base)
 	store_give_log(store);
 	store_free(store);
 }
+
+struct store_folder {
+	struct store_disk disk; /* only what the lock needs */
+};
+
+int store_folder_open(const char *path, struct store_folder **ret, struct err *err)
+{
+	struct store_folder *folder = mem_new(struct store_folder);
+	int rc;
+
+	folder->disk.vfs = &vfs_posix;
+	folder->disk.path = mem_strndup(path, strlen(path));
+	rc = make_dir(&folder->disk, err);
+	if (!rc)
+		rc = store_take_lock(&folder->disk, err);
+	if (rc) {
+		store_folder_close(folder);
+		return rc;
+	}
+	*ret = folder;
+	return 0;
+}
+
+void store_folder_close(struct store_folder *folder)
+{
+	if (!folder)
+		return;
+	vfs_close(folder->disk.lock_file);
+	free(folder->disk.path);
+	free(folder);
+}

@@ -182,6 +182,7 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 	struct baseline *baseline = find_or_add(baselines, series, columns);
 	bool known = baseline->start_ns != INT64_MIN &&
 		     baseline->received_ns > received_ns - STORE_DEDUPE_NS;
+	bool elsewhere = baseline->elsewhere;
 	struct baseline newest = *baseline;
 
 	assert(columns && columns <= TABLES_COLUMNS_PER_GROUP_MAX);
@@ -190,6 +191,7 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 		return BASELINE_LATE;
 	newest.start_ns = start_ns;
 	newest.received_ns = received_ns;
+	newest.elsewhere = false;
 	newest.rows_count = rows_count;
 	newest.rows = copy_of(rows, rows_count, sizeof(*rows));
 	newest.values = copy_of(values, (size_t)rows_count * columns, sizeof(*values));
@@ -205,7 +207,20 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 	baselines->bytes += baseline_bytes(baseline);
 	if (baselines->bytes > BASELINE_BYTES_MAX)
 		shed(baselines);
-	return known ? BASELINE_DELTA : BASELINE_FIRST;
+	if (known)
+		return BASELINE_DELTA;
+	return elsewhere ? BASELINE_LATE : BASELINE_FIRST;
+}
+
+void baselines_taken_elsewhere(struct baselines *baselines, struct identity series, int64_t at_ns,
+			       uint32_t columns)
+{
+	struct baseline *baseline = find_or_add(baselines, series, columns);
+
+	if (baseline->start_ns >= at_ns)
+		return;
+	baseline->start_ns = INT64_MIN;
+	baseline->elsewhere = true;
 }
 
 void baselines_encode(const struct baselines *baselines, struct strbuf *out)

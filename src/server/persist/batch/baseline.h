@@ -33,6 +33,7 @@ struct baseline {
 	uint32_t rows_count;
 	struct identity *rows; /* of (stack, sample labels) */
 	int64_t *values;       /* rows_count x columns */
+	bool elsewhere;	       /* another server took a later report: nothing counts from here */
 };
 
 struct baselines {
@@ -56,6 +57,14 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 				      int64_t start_ns, int64_t received_ns, uint32_t columns,
 				      const struct identity *rows, uint32_t rows_count,
 				      int64_t *values, int64_t *ret_elapsed_ns);
+
+/*
+ * Another server has taken a report of the series that starts at `at_ns`. Unless ours is as new,
+ * the next report only becomes the baseline (BASELINE_LATE), also where it says since when it
+ * counts: what was added since then may be counted there.
+ */
+void baselines_taken_elsewhere(struct baselines *baselines, struct identity series, int64_t at_ns,
+			       uint32_t columns);
 
 void baselines_expire(struct baselines *baselines, int64_t now_ns);
 

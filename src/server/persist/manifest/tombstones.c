@@ -79,16 +79,20 @@ static bool type_matches(const struct selector *selector, const struct tables_vi
 	return false;
 }
 
+bool tombstone_selects(const struct selector *selector, const struct tables_view *view,
+		       uint32_t series)
+{
+	return type_matches(selector, view, view->series[series].group) &&
+	       selector_matches(selector, view, view->series[series].label_set);
+}
+
 /* The series that a tombstone means, or NULL. */
 static uint8_t *mark_series(const struct tombstone *tombstone, const struct tables_view *view)
 {
 	uint8_t *marks = NULL;
 
 	for (uint32_t i = 0; i < view->series_count; i++) {
-		const struct series *series = &view->series[i];
-
-		if (!type_matches(&tombstone->selector, view, series->group) ||
-		    !selector_matches(&tombstone->selector, view, series->label_set))
+		if (!tombstone_selects(&tombstone->selector, view, i))
 			continue;
 		if (!marks)
 			marks = mem_new_array(uint8_t, view->series_count);

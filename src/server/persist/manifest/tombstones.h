@@ -36,6 +36,10 @@ void tombstones_unref(struct tombstones *tombstones);		  /* accepts NULL */
 /* True if the tombstone may count for reports of the part. */
 bool tombstone_meets(uint64_t number, int64_t from_ns, int64_t to_ns, const struct part_info *part);
 
+/* True if an order with this selector means the series. */
+bool tombstone_selects(const struct selector *selector, const struct tables_view *view,
+		       uint32_t series);
+
 /* The deleted reports of one partition of a part. */
 struct tombstone_deletions {
 	struct segment_deletion *items;
