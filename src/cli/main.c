@@ -71,6 +71,8 @@ static const struct verb *const verbs[] = {
 	&verb_store_export,
 	&verb_store_compact,
 	&verb_store_delete,
+	&verb_clickhouse_schema,
+	&verb_clickhouse_migrate,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
 	&verb_debuginfo_fetch,
@@ -90,7 +92,7 @@ static void print_help(FILE *to)
 		"  sudo firn record -- CMD       profile one command into profile.pb.gz\n\n"
 		"Verbs:\n");
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
-		fprintf(to, "  %-16s %s\n", verbs[i]->spec->name, verbs[i]->spec->summary);
+		fprintf(to, "  %-18s %s\n", verbs[i]->spec->name, verbs[i]->spec->summary);
 	fprintf(to, "\nfirn VERB --help tells more. Exit codes: 0 success, 1 a negative answer, 2 "
 		    "an error.\n");
 }
@@ -117,7 +119,7 @@ static int unknown_verb(int argc, char **argv)
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
 		names[i] = verbs[i]->spec->name;
 	is_two = argc > 1 && (!strcmp(argv[0], "store") || !strcmp(argv[0], "debuginfo") ||
-			      !strcmp(argv[0], "check"));
+			      !strcmp(argv[0], "clickhouse") || !strcmp(argv[0], "check"));
 	snprintf(given, sizeof(given), "%s%s%s", argv[0], is_two ? " " : "", is_two ? argv[1] : "");
 	nearest = options_nearest(given, names, VERB_COUNT_OF(names));
 	printable_print(stderr, "firn: unknown verb \"%s\"%s%s%s; firn --help lists them\n", given,

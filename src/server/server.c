@@ -15,6 +15,7 @@
 #include "net/http/hosts.h"
 #include "net/s3/s3.h"
 #include "server/access/access.h"
+#include "server/clickhouse/ch_store.h"
 #include "server/debuginfo/distribution.h"
 #include "server/debuginfo/local_source.h"
 #include "server/ingest/label_guard.h"
@@ -44,6 +45,7 @@ struct server {
 	struct strbuf storage_path;
 	struct bucket *bucket; /* NULL: there is none */
 	struct strbuf bucket_url;
+	struct store_folder *folder; /* NULL: the store has it */
 };
 
 /* Who may come in; an address that others can reach needs an answer to that. */
@@ -182,7 +184,8 @@ static int open_debuginfo(struct server *server, const struct server_options *op
 	return rc;
 }
 
-static int open_parts(struct server *server, const struct server_options *options, struct err *err)
+/* Profiles in files of this server. */
+static int open_disk(struct server *server, const struct server_options *options, struct err *err)
 {
 	struct store_options store = { .path = options->storage_path,
 				       .retention_ns = options->retention_ns,
@@ -194,11 +197,6 @@ static int open_parts(struct server *server, const struct server_options *option
 				       .moments_ns = options->sample_times_ns,
 				       .is_stopping = options->is_stopping,
 				       .reserve_bytes = reserve_of(options) };
-	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
-	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
-					     .local_files = options->local_files,
-					     .public_files_only = !server->serve.has_users,
-					     .build_ahead = options->local_files };
 	int rc = 0;
 
 	if (options->object) {
@@ -210,10 +208,47 @@ static int open_parts(struct server *server, const struct server_options *option
 	}
 	if (!rc)
 		rc = store_open(&store, &server->serve.store, err);
-	if (rc)
-		return rc;
 	server->serve.retention_ns = store.retention_ns;
 	server->serve.retention_bytes = store.retention_bytes;
+	return rc;
+}
+
+/* Profiles in ClickHouse. How much room they take there is not this server's affair. */
+static int open_clickhouse(struct server *server, const struct server_options *options,
+			   struct err *err)
+{
+	size_t memory = query_memory(options);
+	struct ch_store_options store = { .clickhouse = *options->clickhouse,
+					  .retention_ns = options->retention_ns,
+					  .tenant_limits = options->tenant_limits,
+					  .tenant_limits_count = options->tenant_limits_count,
+					  .snapshot_bytes = memory == SIZE_MAX ? 0 : memory / 2 };
+	int rc = 0;
+
+	if (options->object)
+		return err_set(err, ERR_INVALID,
+			       "--object-url copies profiles that are on this server's disk; with "
+			       "--clickhouse-url they are not: choose one of the two");
+	rc = store_folder_open(options->storage_path, &server->folder, err);
+	if (!rc)
+		rc = ch_store_open(&store, &server->serve.store, err);
+	server->serve.retention_ns = options->retention_ns;
+	return rc;
+}
+
+static int open_parts(struct server *server, const struct server_options *options, struct err *err)
+{
+	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
+	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
+					     .local_files = options->local_files,
+					     .public_files_only = !server->serve.has_users,
+					     .build_ahead = options->local_files };
+	int rc = 0;
+
+	rc = options->clickhouse ? open_clickhouse(server, options, err)
+				 : open_disk(server, options, err);
+	if (rc)
+		return rc;
 	strbuf_add_text(&server->storage_path, options->storage_path);
 	server->serve.storage_path = strbuf_text(&server->storage_path);
 	strbuf_addf(&uploads_path, "%s/debuginfo", options->storage_path);
@@ -398,6 +433,7 @@ void server_stop(struct server *server)
 	local_source_free(server->serve.local_source);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
+	store_folder_close(server->folder);
 	if (server->bucket)
 		server->bucket->close(server->bucket);
 	strbuf_free(&server->bucket_url);

@@ -56,8 +56,9 @@ struct server_options {
 	const struct store_tenant_limit *tenant_limits;
 	size_t tenant_limits_count;
 	bool (*is_stopping)(void); /* looked at while the store is opened: ERR_CANCELLED; or NULL */
-	const struct s3_options *object; /* where parts go besides; or NULL */
-	bool object_single_writer;	 /* store_options.bucket_single_writer */
+	const struct s3_options *object;	     /* where parts go besides; or NULL */
+	bool object_single_writer;		     /* store_options.bucket_single_writer */
+	const struct clickhouse_options *clickhouse; /* where profiles are; NULL: storage_path */
 	int64_t sample_times_ns; /* how long times of samples are kept; 0 = they are not taken */
 };
 

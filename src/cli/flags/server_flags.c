@@ -86,6 +86,8 @@ int server_flags_options(struct server_flags *flags, struct server_options *ret,
 		flags->s3 = object_flags_options(&flags->object, flags->object_url);
 		options.object = &flags->s3;
 	}
+	if (flags->clickhouse.url)
+		options.clickhouse = &flags->clickhouse;
 	if (debuginfo_flags_apply(&flags->debuginfo, &options, err))
 		return -ERR_NOT_FOUND;
 	*ret = options;

@@ -3,6 +3,7 @@
 #ifndef FIRN_CLI_FLAGS_SERVER_FLAGS_H
 #define FIRN_CLI_FLAGS_SERVER_FLAGS_H
 
+#include "cli/flags/clickhouse_flags.h"
 #include "cli/flags/debuginfo_flags.h"
 #include "cli/flags/object_flags.h"
 #include "cli/storage_path.h"
@@ -42,6 +43,7 @@ struct server_flags {
 	bool object_single_writer;
 	struct object_flags object;
 	struct s3_options s3;
+	struct clickhouse_options clickhouse;
 };
 
 /* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
@@ -54,6 +56,7 @@ struct server_flags {
 		OPTION_AT(OBJECT_URL, offsetof(type, server.object_url)),                          \
 		OBJECT_FLAGS_OPTIONS(type, server.object),                                         \
 		OPTION_AT(OBJECT_SINGLE_WRITER, offsetof(type, server.object_single_writer)),      \
+		CLICKHOUSE_FLAGS_OPTIONS(type, server.clickhouse),                                 \
 		OPTION_AT(REQUEST_MEMORY, offsetof(type, server.request_memory)),                  \
 		OPTION_AT(SERIES_LABEL_VALUES, offsetof(type, server.series_label_values)),        \
 		OPTION_AT(QUERY_MEMORY, offsetof(type, server.query_memory)),                      \

@@ -180,6 +180,21 @@ static void put_bucket(struct json *json, struct serve *serve, bool with_detail)
 	json_close_object(json);
 }
 
+static void put_remote(struct json *json, struct serve *serve, bool with_detail)
+{
+	struct store_remote_stat stat;
+
+	store_remote_stat(serve->store, &stat);
+	if (!stat.kind)
+		return;
+	json_member_object(json, "remote");
+	json_member_text(json, "kind", stat.kind);
+	json_member_bool(json, "answers", !stat.error[0]);
+	if (with_detail)
+		json_member_text(json, "error", stat.error);
+	json_close_object(json);
+}
+
 void operations_status(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
@@ -203,6 +218,7 @@ void operations_status(void *context, const struct net_request *request,
 	put_build(&json);
 	put_resources(&json, serve, request);
 	put_bucket(&json, serve, may_see_paths(serve, request));
+	put_remote(&json, serve, may_see_paths(serve, request));
 	json_put_key(&json, "store");
 	operations_put_stat(&json, &stat, NULL);
 	json_close_object(&json);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn clickhouse schema, firn clickhouse migrate - the tables that hold profiles in ClickHouse. */
+#include <stdio.h>
+
+#include "base/printable.h"
+#include "cli/flags/clickhouse_flags.h"
+#include "cli/verb.h"
+#include "server/clickhouse/ch_schema.h"
+
+static const struct option schema_options[] = { VERB_COMMON_OPTIONS };
+
+static const struct option_verb schema_spec = {
+	.name = "clickhouse schema",
+	.operands = "",
+	.summary = "print the tables that hold profiles in ClickHouse",
+	.details = "Prints the statements that `firn clickhouse migrate` runs, for who reviews\n"
+		   "them or runs them by other means.",
+	.options = schema_options,
+	.options_count = VERB_COUNT_OF(schema_options),
+};
+
+static int run_schema(int argc, char **argv)
+{
+	struct verb_common values = { 0 };
+	struct option_operands operands;
+	struct strbuf sql = { 0 };
+	int code = verb_parse(&verb_clickhouse_schema, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	ch_schema_print(&sql);
+	fwrite(sql.data, 1, sql.len, stdout);
+	strbuf_free(&sql);
+	return VERB_OK;
+}
+
+const struct verb verb_clickhouse_schema = { &schema_spec, run_schema, LOG_WARN };
+
+struct migrate_options {
+	struct verb_common common;
+	struct clickhouse_options clickhouse;
+};
+
+static const struct option migrate_options[] = {
+	CLICKHOUSE_FLAGS_OPTIONS(struct migrate_options, clickhouse),
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb migrate_spec = {
+	.name = "clickhouse migrate",
+	.operands = "",
+	.summary = "make or update the tables that hold profiles in ClickHouse",
+	.details = "Run it once before the first server, and after an update of firn. Servers do\n"
+		   "not change tables themselves; they refuse to start and say what to run.\n"
+		   "\n"
+		   "  firn clickhouse migrate --clickhouse-url http://clickhouse:8123",
+	.options = migrate_options,
+	.options_count = VERB_COUNT_OF(migrate_options),
+};
+
+static int migrate(const struct clickhouse_options *options, struct err *err)
+{
+	struct ch_client *client;
+	int rc = ch_client_new(options, &client, err);
+
+	if (rc)
+		return rc;
+	rc = ch_schema_migrate(client, "firn " FIRN_VERSION, err);
+	ch_client_free(client);
+	return rc;
+}
+
+static int run_migrate(int argc, char **argv)
+{
+	struct migrate_options values = { 0 };
+	struct option_operands operands;
+	struct err err;
+	int code = verb_parse(&verb_clickhouse_migrate, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if (!values.clickhouse.url) {
+		err_set(&err, ERR_INVALID,
+			"which ClickHouse? Give --clickhouse-url, for example "
+			"http://127.0.0.1:8123");
+		return verb_error(&verb_clickhouse_migrate, &err);
+	}
+	if (migrate(&values.clickhouse, &err))
+		return verb_error(&verb_clickhouse_migrate, &err);
+	printable_print(stdout, "the tables of firn have version %u\n", CH_SCHEMA_VERSION);
+	return VERB_OK;
+}
+
+const struct verb verb_clickhouse_migrate = { &migrate_spec, run_migrate, LOG_WARN };

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/clickhouse/ch_client.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/mem.h"
+#include "codec/wire/base64.h"
+#include "net/client/rest.h"
+#include "net/tls.h"
+
+#define LINKS_MAX 64		    /* statements at once */
+#define ANSWER_BYTES_MAX (1u << 20) /* of what has no rows */
+#define PASSWORD_BYTES_MAX 4096
+
+struct link {
+	struct rest *rest;
+	size_t url; /* it is to */
+};
+
+struct ch_client {
+	char *urls[CH_URLS_MAX];
+	size_t urls_count;
+	char *database;
+	struct strbuf headers; /* of every request; has the password */
+	struct tls *tls;
+	struct lock lock; /* of what follows */
+	struct lock_condition changed;
+	size_t url; /* answered last */
+	struct link idle[LINKS_MAX], busy[LINKS_MAX];
+	size_t idle_count, busy_count;
+	bool cancelled;
+};
+
+static int add_urls(struct ch_client *client, const char *text, struct err *err)
+{
+	struct slice rest = slice_of(text);
+
+	while (rest.len) {
+		struct slice url = slice_trim(slice_cut(rest, ',', &rest));
+
+		while (url.len && url.data[url.len - 1] == '/')
+			url.len--;
+		if (!url.len)
+			continue;
+		if (client->urls_count == CH_URLS_MAX)
+			return err_set(err, ERR_INVALID, "--clickhouse-url: more than %d addresses",
+				       CH_URLS_MAX);
+		client->urls[client->urls_count++] = mem_strndup(url.data, url.len);
+	}
+	if (!client->urls_count)
+		return err_set(err, ERR_INVALID,
+			       "--clickhouse-url is empty; write http://HOST:8123");
+	return 0;
+}
+
+static int read_password(const char *path, struct strbuf *out, struct err *err)
+{
+	char bytes[PASSWORD_BYTES_MAX];
+	FILE *file = fopen(path, "re");
+	size_t len;
+
+	if (!file)
+		return err_set_errno(err, errno, "--clickhouse-password-file \"%s\"", path);
+	len = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	while (len && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
+		len--;
+	strbuf_add(out, bytes, len);
+	explicit_bzero(bytes, sizeof(bytes));
+	if (!len || len == sizeof(bytes))
+		return err_set(err, ERR_INVALID,
+			       "--clickhouse-password-file \"%s\": expected a line with the "
+			       "password",
+			       path);
+	return 0;
+}
+
+/* Who we are. Base64 cannot end a header. */
+static int add_login(struct ch_client *client, const struct clickhouse_options *options,
+		     struct err *err)
+{
+	struct strbuf login = { 0 };
+	int rc = 0;
+
+	if (!options->user && !options->password_file)
+		return 0;
+	strbuf_addf(&login, "%s:", options->user ? options->user : "default");
+	if (options->password_file)
+		rc = read_password(options->password_file, &login, err);
+	strbuf_add_text(&client->headers, "authorization: Basic ");
+	base64_encode(strbuf_slice(&login), true, &client->headers);
+	strbuf_add_text(&client->headers, "\r\n");
+	strbuf_wipe(&login);
+	return rc;
+}
+
+static int take_tls(struct ch_client *client, const struct clickhouse_options *options,
+		    struct err *err)
+{
+	struct tls_client_options tls = { .http1_only = true };
+	struct strbuf ca = { 0 };
+	bool needed = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < client->urls_count; i++)
+		needed |= !strncmp(client->urls[i], "https:", 6);
+	if (!needed)
+		return 0;
+	if (options->ca_file)
+		rc = tls_read_pem(options->ca_file, &ca, &tls.ca, err);
+	if (!rc)
+		rc = tls_client_new(&tls, &client->tls, err);
+	strbuf_free(&ca);
+	return rc;
+}
+
+/* So that a malformed address is told at the start. */
+static int check_urls(const struct ch_client *client, struct err *err)
+{
+	for (size_t i = 0; i < client->urls_count; i++) {
+		struct rest *rest;
+
+		if (rest_new(client->urls[i], client->tls, &rest, err))
+			return err_wrap(err, "--clickhouse-url \"%s\"", client->urls[i]);
+		rest_free(rest);
+	}
+	return 0;
+}
+
+int ch_client_new(const struct clickhouse_options *options, struct ch_client **ret, struct err *err)
+{
+	struct ch_client *client = mem_new(struct ch_client);
+	const char *database = options->database ? options->database : "default";
+	int rc;
+
+	lock_init(&client->lock, "clickhouse.client", LOCK_NET + 20);
+	lock_condition_init(&client->changed);
+	client->database = mem_strndup(database, strlen(database));
+	strbuf_add_text(&client->headers, "content-type: application/octet-stream\r\n");
+	rc = add_urls(client, options->url, err);
+	if (!rc)
+		rc = take_tls(client, options, err);
+	if (!rc)
+		rc = check_urls(client, err);
+	if (!rc)
+		rc = add_login(client, options, err);
+	if (rc) {
+		ch_client_free(client);
+		return rc;
+	}
+	*ret = client;
+	return 0;
+}
+
+void ch_client_free(struct ch_client *client)
+{
+	if (!client)
+		return;
+	assert(!client->busy_count);
+	for (size_t i = 0; i < client->idle_count; i++)
+		rest_free(client->idle[i].rest);
+	for (size_t i = 0; i < client->urls_count; i++)
+		free(client->urls[i]);
+	free(client->database);
+	strbuf_wipe(&client->headers);
+	tls_unref(client->tls);
+	lock_condition_free(&client->changed);
+	lock_free(&client->lock);
+	free(client);
+}
+
+void ch_client_cancel(struct ch_client *client)
+{
+	lock_take(&client->lock);
+	client->cancelled = true;
+	for (size_t i = 0; i < client->busy_count; i++)
+		rest_end_by(client->busy[i].rest, clock_monotonic_ns());
+	lock_broadcast(&client->changed);
+	lock_give(&client->lock);
+}
+
+static struct rest *take_idle(struct ch_client *client, size_t url)
+{
+	for (size_t i = client->idle_count; i--;) {
+		struct rest *rest = client->idle[i].rest;
+
+		if (client->idle[i].url != url)
+			continue;
+		client->idle[i] = client->idle[--client->idle_count];
+		return rest;
+	}
+	return NULL;
+}
+
+static int take_link(struct ch_client *client, size_t url, struct link *ret, struct err *err)
+{
+	int rc = 0;
+
+	lock_take(&client->lock);
+	while (client->busy_count == LINKS_MAX && !client->cancelled)
+		lock_wait(&client->changed, &client->lock);
+	*ret = (struct link){ take_idle(client, url), url };
+	if (client->cancelled)
+		rc = err_set(err, ERR_CANCELLED, "ClickHouse: the server is stopping");
+	else if (!ret->rest)
+		rc = rest_new(client->urls[url], client->tls, &ret->rest, err);
+	if (!rc)
+		client->busy[client->busy_count++] = *ret;
+	else
+		rest_free(ret->rest);
+	lock_give(&client->lock);
+	return rc;
+}
+
+static void give_link(struct ch_client *client, struct link link, bool is_good)
+{
+	lock_take(&client->lock);
+	for (size_t i = 0; i < client->busy_count; i++)
+		if (client->busy[i].rest == link.rest)
+			client->busy[i] = client->busy[--client->busy_count];
+	if (is_good) {
+		client->url = link.url;
+		if (client->idle_count < LINKS_MAX) {
+			client->idle[client->idle_count++] = link;
+			link.rest = NULL;
+		}
+	}
+	lock_broadcast(&client->changed);
+	lock_give(&client->lock);
+	rest_free(link.rest);
+}
+
+/* Connections to a server that has gone are of no use to anyone. */
+static void drop_idle(struct ch_client *client, size_t url)
+{
+	struct rest *rest;
+
+	lock_take(&client->lock);
+	while ((rest = take_idle(client, url)))
+		rest_free(rest);
+	lock_give(&client->lock);
+}
+
+/* ClickHouse's error codes (src/Common/ErrorCodes.cpp) by what the caller can do about it. */
+static enum err_code code_of(uint64_t code)
+{
+	switch (code) {
+	case 60: /* UNKNOWN_TABLE */
+	case 81: /* UNKNOWN_DATABASE */
+		return ERR_NOT_FOUND;
+	case 192: /* UNKNOWN_USER */
+	case 193: /* WRONG_PASSWORD */
+	case 194: /* REQUIRED_PASSWORD */
+	case 497: /* ACCESS_DENIED */
+	case 516: /* AUTHENTICATION_FAILED */
+		return ERR_DENIED;
+	case 158: /* TOO_MANY_ROWS */
+	case 241: /* MEMORY_LIMIT_EXCEEDED */
+	case 307: /* TOO_MANY_BYTES */
+	case 396: /* TOO_MANY_ROWS_OR_BYTES */
+		return ERR_NO_MEMORY;
+	case 159: /* TIMEOUT_EXCEEDED */
+	case 160: /* TOO_SLOW */
+		return ERR_DEADLINE;
+	case 394: /* QUERY_WAS_CANCELLED */
+		return ERR_CANCELLED;
+	case 202: /* TOO_MANY_SIMULTANEOUS_QUERIES */
+	case 209: /* SOCKET_TIMEOUT */
+	case 210: /* NETWORK_ERROR */
+	case 225: /* NO_ZOOKEEPER */
+	case 242: /* TABLE_IS_READ_ONLY */
+	case 243: /* NOT_ENOUGH_SPACE */
+	case 252: /* TOO_MANY_PARTS */
+	case 279: /* ALL_CONNECTION_TRIES_FAILED */
+	case 285: /* TOO_FEW_LIVE_REPLICAS */
+	case 286: /* UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE */
+	case 319: /* UNKNOWN_STATUS_OF_INSERT */
+	case 999: /* KEEPER_EXCEPTION */
+		return ERR_UNAVAILABLE;
+	case 36: /* BAD_ARGUMENTS */
+	case 47: /* UNKNOWN_IDENTIFIER */
+	case 62: /* SYNTAX_ERROR */
+		return ERR_INVALID;
+	default:
+		return ERR_IO;
+	}
+}
+
+/* The number after "Code: ", as every exception begins. */
+static uint64_t code_in(struct slice body)
+{
+	uint64_t code = 0;
+
+	if (!slice_starts_with(body, slice_of("Code: ")))
+		return 0;
+	for (size_t i = 6; i < body.len && i < 12 && body.data[i] >= '0' && body.data[i] <= '9';
+	     i++)
+		code = code * 10 + (uint64_t)(body.data[i] - '0');
+	return code;
+}
+
+/* The first line, without what is no text. */
+static void first_line(struct slice body, char *ret, size_t bytes)
+{
+	size_t len = 0;
+
+	for (; len + 1 < bytes && len < body.len && body.data[len] != '\n'; len++)
+		ret[len] = (unsigned char)body.data[len] < ' ' ? '?' : body.data[len];
+	ret[len] = '\0';
+}
+
+/*
+ * A status that is not 200, or an exception that came with one that is: ClickHouse puts it into
+ * the body, and its code into a header.
+ */
+static int check_answer(const struct rest_answer *answer, bool has_rows, const char *url,
+			struct err *err)
+{
+	struct slice header = rest_header(answer, "x-clickhouse-exception-code");
+	struct slice body = strbuf_slice(&answer->body);
+	char line[300];
+	uint64_t code;
+
+	if (answer->status == 200 && !header.len && (has_rows || !code_in(body)))
+		return 0;
+	first_line(body, line, sizeof(line));
+	if (!slice_parse_u64(header, &code))
+		code = code_in(body);
+	if (code)
+		return err_set(err, code_of(code), "ClickHouse at %s: %s", url, line);
+	if (answer->status == 401 || answer->status == 403)
+		return err_set(err, ERR_DENIED, "ClickHouse at %s: status %d: %s", url,
+			       answer->status, line);
+	return err_set(err,
+		       answer->status >= 500 || answer->status == 429 ? ERR_UNAVAILABLE : ERR_IO,
+		       "ClickHouse at %s: status %d: %s", url, answer->status, line);
+}
+
+struct statement {
+	struct slice target, body;
+	int64_t deadline_at_ns;
+	uint64_t bytes_max;
+	struct strbuf *rows; /* NULL: it has none */
+};
+
+static bool is_cancelled(struct ch_client *client)
+{
+	bool cancelled;
+
+	lock_take(&client->lock);
+	cancelled = client->cancelled;
+	lock_give(&client->lock);
+	return cancelled;
+}
+
+static int ask_one(struct ch_client *client, const struct statement *statement, size_t url,
+		   struct err *err)
+{
+	const struct rest_request request = { .method = "POST",
+					      .target = statement->target.data,
+					      .headers = strbuf_slice(&client->headers),
+					      .body = statement->body,
+					      .deadline_at_ns = statement->deadline_at_ns,
+					      .body_bytes_max = statement->bytes_max };
+	struct rest_answer answer;
+	struct link link;
+	int rc = take_link(client, url, &link, err);
+
+	if (rc)
+		return rc;
+	rc = rest_ask(link.rest, &request, &answer, err);
+	give_link(client, link, !rc);
+	if (rc && is_cancelled(client))
+		return err_set(err, ERR_CANCELLED, "ClickHouse: the server is stopping");
+	if (rc == -ERR_LIMIT)
+		return err_set(err, ERR_NO_MEMORY,
+			       "ClickHouse at %s: the answer has more than %llu bytes, the limit; "
+			       "ask for a shorter time or for fewer series",
+			       client->urls[url], (unsigned long long)statement->bytes_max);
+	if (rc) {
+		drop_idle(client, url);
+		err_wrap(err, "ClickHouse at %s", client->urls[url]);
+		return rc;
+	}
+	rc = check_answer(&answer, statement->rows, client->urls[url], err);
+	if (!rc && statement->rows)
+		strbuf_add_slice(statement->rows, strbuf_slice(&answer.body));
+	rest_answer_free(&answer);
+	return rc;
+}
+
+static int ask(struct ch_client *client, const struct statement *statement, struct err *err)
+{
+	size_t first;
+	int rc = 0;
+
+	lock_take(&client->lock);
+	first = client->url;
+	lock_give(&client->lock);
+	for (size_t i = 0; i < client->urls_count || i < 2; i++) {
+		rc = ask_one(client, statement, (first + i) % client->urls_count, err);
+		if (rc != -ERR_UNAVAILABLE || clock_monotonic_ns() >= statement->deadline_at_ns)
+			return rc;
+	}
+	return rc;
+}
+
+static void add_escaped(struct strbuf *out, const char *text)
+{
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+		strbuf_addf(out, "%%%02X", *at);
+}
+
+/* `wait_end_of_query`: an exception in the middle comes with its status, not behind half an answer.
+ */
+static void add_target(const struct ch_client *client, int64_t timeout_ns, struct strbuf *out)
+{
+	strbuf_add_text(out, "/?wait_end_of_query=1&database=");
+	add_escaped(out, client->database);
+	strbuf_addf(out, "&max_execution_time=%lld",
+		    (long long)((timeout_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S));
+}
+
+int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns, uint64_t bytes_max,
+	    struct strbuf *ret, struct err *err)
+{
+	struct strbuf target = { 0 };
+	struct statement statement = { .body = sql,
+				       .deadline_at_ns = clock_monotonic_ns() + timeout_ns,
+				       .bytes_max = bytes_max,
+				       .rows = ret };
+	int rc;
+
+	add_target(client, timeout_ns, &target);
+	strbuf_add_text(&target, "&default_format=RowBinary&readonly=2"
+				 "&cancel_http_readonly_queries_on_client_close=1");
+	statement.target = strbuf_slice(&target);
+	rc = ask(client, &statement, err);
+	strbuf_free(&target);
+	return rc;
+}
+
+int ch_run(struct ch_client *client, struct slice sql, int64_t timeout_ns, struct err *err)
+{
+	struct strbuf target = { 0 };
+	struct statement statement = { .body = sql,
+				       .deadline_at_ns = clock_monotonic_ns() + timeout_ns,
+				       .bytes_max = ANSWER_BYTES_MAX };
+	int rc;
+
+	add_target(client, timeout_ns, &target);
+	statement.target = strbuf_slice(&target);
+	rc = ask(client, &statement, err);
+	strbuf_free(&target);
+	return rc;
+}
+
+int ch_insert(struct ch_client *client, const char *into, struct slice rows, int64_t timeout_ns,
+	      struct err *err)
+{
+	struct strbuf target = { 0 }, sql = { 0 };
+	struct statement statement = { .body = rows,
+				       .deadline_at_ns = clock_monotonic_ns() + timeout_ns,
+				       .bytes_max = ANSWER_BYTES_MAX };
+	int rc;
+
+	add_target(client, timeout_ns, &target);
+	strbuf_addf(&sql, "INSERT INTO %s FORMAT RowBinary", into);
+	strbuf_add_text(&target, "&async_insert=0&max_partitions_per_insert_block=0&query=");
+	add_escaped(&target, strbuf_text(&sql));
+	statement.target = strbuf_slice(&target);
+	rc = ask(client, &statement, err);
+	strbuf_free(&target);
+	strbuf_free(&sql);
+	return rc;
+}
+
+void ch_add_text(struct strbuf *sql, struct slice text)
+{
+	if (!text.len) {
+		strbuf_add_text(sql, "''");
+		return;
+	}
+	strbuf_add_text(sql, "unhex('");
+	for (size_t i = 0; i < text.len; i++)
+		strbuf_addf(sql, "%02x", (unsigned char)text.data[i]);
+	strbuf_add_text(sql, "')");
+}

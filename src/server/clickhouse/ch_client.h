@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ch_client - statements to ClickHouse over its HTTP interface, rows in RowBinary both ways.
+ *
+ * Several addresses are of one cluster: a statement goes to the one that answered last, and to the
+ * next where that cannot be reached. Every statement may run twice (what was sent may have arrived
+ * although no answer came back), so callers write only what is the same when it is there twice.
+ *
+ * Errors are ClickHouse's words with its code: ERR_UNAVAILABLE (unreachable, overloaded, no quorum;
+ * a later try may succeed), ERR_DENIED, ERR_NOT_FOUND (no such table or database), ERR_NO_MEMORY
+ * (over a limit of memory or bytes), ERR_DEADLINE, ERR_CANCELLED, ERR_INVALID (the statement), else
+ * ERR_IO. Thread-safe; each call has a connection of its own, which is kept for the next.
+ */
+#ifndef FIRN_SERVER_CLICKHOUSE_CH_CLIENT_H
+#define FIRN_SERVER_CLICKHOUSE_CH_CLIENT_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define CH_URLS_MAX 16
+
+struct clickhouse_options {
+	const char *url;	   /* http[s]://HOST:PORT, several with commas between */
+	const char *database;	   /* NULL: default */
+	const char *user;	   /* NULL: default */
+	const char *password_file; /* NULL: no password */
+	const char *ca_file;	   /* NULL: the system's authorities */
+};
+
+struct ch_client;
+
+/* Connects to nobody yet. Errors name the option. */
+MUST_USE int ch_client_new(const struct clickhouse_options *options, struct ch_client **ret,
+			   struct err *err);
+void ch_client_free(struct ch_client *client); /* accepts NULL; no call is running */
+
+/* Running statements end at once with ERR_CANCELLED, later ones do not begin. */
+void ch_client_cancel(struct ch_client *client);
+
+/* Reads: rows of the statement in RowBinary are appended to `ret`, at most `bytes_max`. */
+MUST_USE int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns,
+		     uint64_t bytes_max, struct strbuf *ret, struct err *err);
+
+/* Changes the schema or the data; the answer has no rows. */
+MUST_USE int ch_run(struct ch_client *client, struct slice sql, int64_t timeout_ns,
+		    struct err *err);
+
+/*
+ * Inserts rows in RowBinary; `into` is "firn_x (a, b)". Success: ClickHouse has acknowledged them
+ * all.
+ */
+MUST_USE int ch_insert(struct ch_client *client, const char *into, struct slice rows,
+		       int64_t timeout_ns, struct err *err);
+
+/* Appends the text as a SQL literal that no content can end. */
+void ch_add_text(struct strbuf *sql, struct slice text);
+
+#endif

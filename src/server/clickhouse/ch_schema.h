@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ch_schema - the tables that hold profiles in ClickHouse, and their version.
+ *
+ * docs/formats/clickhouse.md says what each column means. A server never changes the schema: the
+ * operator does, with `firn clickhouse migrate`.
+ */
+#ifndef FIRN_SERVER_CLICKHOUSE_CH_SCHEMA_H
+#define FIRN_SERVER_CLICKHOUSE_CH_SCHEMA_H
+
+#include "server/clickhouse/ch_client.h"
+
+#define CH_SCHEMA_VERSION 1u
+
+/* The statements of all versions, each ended by ";\n". */
+void ch_schema_print(struct strbuf *out);
+
+/* Brings the database up to date, and writes down by whom. Any number of times. */
+MUST_USE int ch_schema_migrate(struct ch_client *client, const char *by, struct err *err);
+
+/* The version that the database has; 0: none. */
+MUST_USE int ch_schema_version(struct ch_client *client, uint32_t *ret, struct err *err);
+
+/* That this program can work with the database. Errors say what to run. */
+MUST_USE int ch_schema_check(struct ch_client *client, struct err *err);
+
+#endif
