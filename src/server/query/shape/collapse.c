@@ -376,7 +376,6 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	int rc = 0;
 
 	assert(merge->tries || !merge->tries_count);
-	assert(!diff || !places);
 	children_init(&c.tree);
 	mem_grow(c.nodes, 0, c.nodes_capacity);
 	c.nodes[0] = (struct growing){ 0 };
