@@ -735,6 +735,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_DOTNET_RUNTIME] = "dotnet-runtime",
 	[FRAME_PHP_RUNTIME] = "php-runtime",
 	[FRAME_BEAM_RUNTIME] = "beam-runtime",
+	[FRAME_PERL_RUNTIME] = "perl-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

@@ -116,6 +116,7 @@ enum frame_kind {
 	FRAME_DOTNET_RUNTIME, /* the same of CoreCLR */
 	FRAME_PHP_RUNTIME,    /* the same of PHP */
 	FRAME_BEAM_RUNTIME,   /* the same of Erlang */
+	FRAME_PERL_RUNTIME,   /* the same of Perl */
 	FRAME_KINDS
 };
 

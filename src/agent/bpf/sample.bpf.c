@@ -139,6 +139,7 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/script.h"
+#include "agent/bpf/script_perl.h"
 #include "agent/bpf/script_php.h"
 #include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
@@ -534,14 +535,20 @@ WALK_APART void take_jvm_frames(struct scratch *scratch)
 	sample->script_words = 2 * count;
 }
 
-/* The agent learns to leave code when it hears of it: soon, though not all the time. */
-static __always_inline void note_code_news(struct scratch *scratch, __u64 now_ns)
+/* The agent is to hear of code soon, though not all the time. */
+static __always_inline void wake_for_code(struct scratch *scratch, __u64 now_ns)
 {
-	if (!scratch->walk.has_code || !scratch->walk.by_generated ||
-	    now_ns - scratch->woke_at_ns < CODE_NEWS_NS)
+	if (now_ns - scratch->woke_at_ns < CODE_NEWS_NS)
 		return;
 	scratch->has_code_news = true;
 	scratch->woke_at_ns = now_ns;
+}
+
+/* It learns to leave code when it hears of it. */
+static __always_inline void note_code_news(struct scratch *scratch, __u64 now_ns)
+{
+	if (scratch->walk.has_code && scratch->walk.by_generated)
+		wake_for_code(scratch, now_ns);
 }
 
 static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
@@ -656,6 +663,31 @@ WALK_APART void take_php_frames(struct task_struct *task, struct scratch *scratc
 	bpf_loop(2 * SCRIPT_FRAMES_MAX, next_php_frame, &scratch, 0);
 }
 
+#define PERL_CONTEXTS_MAX (8 * SCRIPT_FRAMES_MAX) /* of which some are frames */
+
+/* bpf_loop callback. */
+static long next_perl_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !script_perl_frame(&scratch->script, sample_at_hand(scratch));
+}
+
+/* Builds without threads run it in the process's first one. */
+WALK_APART void take_perl_frames(struct task_struct *task, struct scratch *scratch)
+{
+	struct script *script = &scratch->script;
+
+	if (script->process.state_form == SCRIPT_STATE_GLOBAL && task->pid != task->tgid)
+		return;
+	if (script_perl_start(script, task->thread.fsbase) &&
+	    bpf_loop(PERL_CONTEXTS_MAX, next_perl_frame, &scratch, 0) == PERL_CONTEXTS_MAX)
+		script_perl_end(script, sample_at_hand(scratch));
+	if (script->is_brief)
+		wake_for_code(scratch, sample_at_hand(scratch)->head.at_ns);
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -679,6 +711,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		take_ruby_frames(task->thread.fsbase, scratch);
 	else if (process->kind == SCRIPT_PHP)
 		take_php_frames(task, scratch);
+	else if (process->kind == SCRIPT_PERL)
+		take_perl_frames(task, scratch);
 	else if (script_start(script, task->thread.fsbase))
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;

@@ -32,8 +32,12 @@
 
 struct script {
 	__u64 frame; /* the next one; 0 = none */
-	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame */
-	__u32 at;    /* where its words go in sample.frames */
+	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame; of Perl: the
+			statement at hand */
+	__s32 index; /* of Perl: the next context of the stack, which is `frame` */
+	__s32 run;   /* ... and the outermost one that a run of this stack was seen to begin with */
+	bool is_brief; /* of Perl: some of it is gone soon, with its name */
+	__u32 at;      /* where its words go in sample.frames */
 	__u32 room;
 	struct script_process process;
 	__u64 words[SCRIPT_FRAME_WORDS];
@@ -43,11 +47,14 @@ struct script {
 /* The slot of a pthread key, whose number the interpreter keeps. */
 static __always_inline bool script_find_key(const struct script *script, __u64 thread, __u64 *ret)
 {
-	__u32 key[2] = { 0 }; /* is it created, and its number */
+	bool is_number = script->process.state_form == SCRIPT_STATE_KEY_NUMBER;
+	__u32 key[2] = { 1 }; /* is it created, and its number */
 	__u64 block = 0;
 
-	if (walk_read(key, sizeof(key), script->process.state_at) || !key[0] ||
-	    key[1] >= SCRIPT_KEYS_MAX)
+	if (is_number ? walk_read(&key[1], sizeof(key[1]), script->process.state_at)
+		      : walk_read(key, sizeof(key), script->process.state_at))
+		return false;
+	if (!key[0] || key[1] >= SCRIPT_KEYS_MAX)
 		return false;
 	if (key[1] < SCRIPT_KEYS_PER_BLOCK) {
 		*ret = thread + SCRIPT_KEYS_AT + 16ull * key[1] + 8;
@@ -81,6 +88,7 @@ static __always_inline bool script_find_state(const struct script *script, __u64
 
 	switch (script->process.state_form) {
 	case SCRIPT_STATE_KEY:
+	case SCRIPT_STATE_KEY_NUMBER:
 		return script_find_key(script, thread, ret);
 	case SCRIPT_STATE_DYNAMIC:
 		return script_find_dynamic(script, thread, ret);

@@ -54,6 +54,33 @@ static inline __u64 script_php_proof(const __u64 *words)
 	return hash >> 32 << 32 | (hash >> 16 & 0xffff);
 }
 
+/* What a frame of Perl runs. */
+enum script_perl_code {
+	PERL_CODE_SUB,
+	PERL_CODE_PROGRAM,
+	PERL_CODE_FILE,	 /* that is loaded */
+	PERL_CODE_TEXT,	 /* that is evaluated */
+	PERL_CODE_BEGIN, /* a block that runs while the file is read */
+};
+
+#define SCRIPT_PERL_KIND_SHIFT 13u
+
+/*
+ * Of a sub of Perl: package, start, code, name; of other code the name of its file; 48 bits. The
+ * highest of the low 16 are its kind, which script_perl_kind tells from those.
+ */
+static inline __u64 script_perl_proof(const __u64 *words, enum script_perl_code kind)
+{
+	__u64 proof = script_php_proof(words);
+
+	return (proof & ~(7ull << SCRIPT_PERL_KIND_SHIFT)) | (__u64)kind << SCRIPT_PERL_KIND_SHIFT;
+}
+
+static inline enum script_perl_code script_perl_kind(__u64 low)
+{
+	return (enum script_perl_code)(low >> SCRIPT_PERL_KIND_SHIFT & 7);
+}
+
 /* Of a code blob of HotSpot: its first words, and a word with its compile id. */
 static inline __u32 jvm_proof(const __u64 *head, __u64 ids)
 {

@@ -63,13 +63,14 @@ enum script_kind {
 	SCRIPT_HOTSPOT,
 	SCRIPT_RUBY,
 	SCRIPT_PHP,
+	SCRIPT_PERL,
 	SCRIPT_KINDS
 };
 
 /*
  * The address of an interpreter's object in the first word of a frame. Of V8, whose frames are
- * native ones, too, the bits above it say which (counted from the innermost); of PHP they are more
- * of the proof, and the address is that of one of many copies.
+ * native ones, too, the bits above it say which (counted from the innermost); of PHP and Perl they
+ * are more of the proof, and the address is that of one of many copies.
  */
 #define SCRIPT_ADDRESS(word) ((word)&0xfffffffffff8ull)
 #define SCRIPT_PLACE_SHIFT 48
@@ -95,11 +96,12 @@ enum script_end { SCRIPT_UNREADABLE, SCRIPT_TOO_DEEP, SCRIPT_IN_HEAP, SCRIPT_END
 
 /* How a thread's state is found. */
 enum script_state_form {
-	SCRIPT_STATE_KEY,     /* state_at: of {is it created, number} of a pthread key */
-	SCRIPT_STATE_STATIC,  /* state_at: offset from the thread pointer */
-	SCRIPT_STATE_SLOT,    /* state_at: of that offset */
-	SCRIPT_STATE_DYNAMIC, /* state_at: of {number of the module, offset in it} */
-	SCRIPT_STATE_GLOBAL,  /* the process has but one: see script_php_layout */
+	SCRIPT_STATE_KEY,	 /* state_at: of {is it created, number} of a pthread key */
+	SCRIPT_STATE_STATIC,	 /* state_at: offset from the thread pointer */
+	SCRIPT_STATE_SLOT,	 /* state_at: of that offset */
+	SCRIPT_STATE_DYNAMIC,	 /* state_at: of {number of the module, offset in it} */
+	SCRIPT_STATE_GLOBAL,	 /* the process has but one: see script_php_layout */
+	SCRIPT_STATE_KEY_NUMBER, /* state_at: of the number of a pthread key */
 };
 
 /* What tells where a run of frames ends. */
@@ -159,6 +161,20 @@ struct script_php_layout {
 	__u32 loop_start, loop_bytes; /* from code_start on */
 };
 
+/*
+ * The same of Perl. Where there is but one interpreter (SCRIPT_STATE_GLOBAL) the first two are
+ * virtual addresses, and state_at is what is added to them.
+ */
+struct script_perl_layout {
+	__u32 stack, statement; /* in the interpreter: the innermost stack, the statement at hand */
+	__u8 context_bytes;
+	__u8 sub;	  /* in a context */
+	__u8 links_calls; /* stacks and contexts say which context is the next that is a call */
+	__u8 file_bytes;  /* that tell the name of a file from others, at most 16 */
+	__u32 reserved;
+	__u64 reserved_too;
+};
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -171,6 +187,7 @@ struct script_process {
 		struct script_v8_layout v8;	/* SCRIPT_V8 */
 		struct script_ruby_layout ruby; /* SCRIPT_RUBY */
 		struct script_php_layout php;	/* SCRIPT_PHP */
+		struct script_perl_layout perl; /* SCRIPT_PERL */
 	};
 };
 
@@ -401,6 +418,7 @@ _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared 
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");
+_Static_assert(sizeof(struct script_perl_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/describe/labels.h"
+#include "agent/describe/perl_loops.h"
 #include "agent/describe/script_frames.h"
 #include "agent/describe/text.h"
 #include "agent/describe/vdso.h"
@@ -200,11 +201,27 @@ struct user_half {
 	const struct space *space;
 	const struct counted *stack;
 	const uint64_t *addresses, *script;
+	size_t script_count; /* frames of the interpreter, two words each */
 	bool loops[SAMPLE_FRAMES_MAX];
 	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
 	bool is_problem_told;
 	struct splice_step steps[SPLICE_STEPS_MAX];
 };
+
+static bool is_complete(const struct counted *stack)
+{
+	return stack->user_end == STACK_COMPLETE || stack->user_end == STACK_GUESSED_POINTER;
+}
+
+static void fit_perl(struct user_half *half)
+{
+	size_t count = half->stack->user_count;
+
+	perl_loops_fit(half->space, half->addresses, count, half->loops);
+	half->script_count =
+		perl_loops_frames(half->space, half->addresses, count, is_complete(half->stack),
+				  half->script, half->script_count);
+}
 
 static struct user_half user_half_of(const struct builder *builder, const struct counted *stack)
 {
@@ -215,6 +232,7 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 		.stack = stack,
 		.addresses = counts_user_frames(builder->window->counts, stack),
 		.script = counts_script_words(builder->window->counts, stack),
+		.script_count = stack->script_words / 2,
 	};
 
 	for (size_t i = 0; i < stack->user_count; i++) {
@@ -225,6 +243,8 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 					? true
 					: script_is_loop(mapping, half.addresses[i]);
 	}
+	if (stack->script_kind == SCRIPT_PERL)
+		fit_perl(&half);
 	return half;
 }
 
@@ -279,12 +299,10 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 static size_t splice_half(struct user_half *half)
 {
 	const struct counted *stack = half->stack;
-	bool is_complete =
-		stack->user_end == STACK_COMPLETE || stack->user_end == STACK_GUESSED_POINTER;
 
 	if (stack->script_kind != SCRIPT_V8)
-		return splice_frames(half->loops, stack->user_count, is_complete, half->script,
-				     stack->script_words / 2, half->steps);
+		return splice_frames(half->loops, stack->user_count, is_complete(stack),
+				     half->script, half->script_count, half->steps);
 	for (size_t i = 0; i < stack->user_count; i++)
 		half->natives[i] = script_native_of(half->space, half->addresses[i]);
 	return splice_places(half->natives, stack->user_count, half->script,

@@ -49,6 +49,11 @@ static const struct language {
 			 "[php: name not read]",
 			 { "[truncated: unreadable php frame]", "[truncated: too many php frames]",
 			   IN_HEAP } },
+	[SCRIPT_PERL] = { FRAME_PERL,
+			  "[perl]",
+			  "[perl: name not read]",
+			  { "[truncated: unreadable perl frame]",
+			    "[truncated: too many perl frames]", IN_HEAP } },
 };
 
 static enum runtime_kind runtime_of(enum script_kind kind)
@@ -64,6 +69,8 @@ static enum runtime_kind runtime_of(enum script_kind kind)
 		return RUNTIME_RUBY;
 	case SCRIPT_PHP:
 		return RUNTIME_PHP;
+	case SCRIPT_PERL:
+		return RUNTIME_PERL;
 	case SCRIPT_NONE:
 	case SCRIPT_KINDS:
 		break;
@@ -82,6 +89,8 @@ static uint32_t line_of(const struct script_code *code, enum script_kind kind, i
 		return ruby_line(lines, (uint32_t)position);
 	if (kind == SCRIPT_PHP)
 		return php_line(lines, (uint32_t)position);
+	if (kind == SCRIPT_PERL)
+		return position >= 0 ? (uint32_t)position : 0;
 	return code->first_line;
 }
 
@@ -285,7 +294,7 @@ enum frame_kind script_kind_of(const struct binary *binary)
 		[RUNTIME_PYTHON] = FRAME_PYTHON_RUNTIME, [RUNTIME_HOTSPOT] = FRAME_NATIVE,
 		[RUNTIME_V8] = FRAME_V8_RUNTIME,	 [RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
 		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME, [RUNTIME_PHP] = FRAME_PHP_RUNTIME,
-		[RUNTIME_BEAM] = FRAME_BEAM_RUNTIME,
+		[RUNTIME_BEAM] = FRAME_BEAM_RUNTIME,	 [RUNTIME_PERL] = FRAME_PERL_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;

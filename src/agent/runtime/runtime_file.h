@@ -12,6 +12,7 @@
 #include "agent/runtime/beam/beam_layout.h"
 #include "agent/runtime/dotnet/dotnet_layout.h"
 #include "agent/runtime/hotspot/vm_structs.h"
+#include "agent/runtime/perl/perl_layout.h"
 #include "agent/runtime/php/php_layout.h"
 #include "agent/runtime/python/python_layout.h"
 #include "agent/runtime/ruby/ruby_layout.h"
@@ -29,6 +30,7 @@ enum runtime_kind {
 	RUNTIME_DOTNET,
 	RUNTIME_PHP,
 	RUNTIME_BEAM,
+	RUNTIME_PERL, /* linked to many a program that does another thing */
 	RUNTIME_KINDS
 };
 
@@ -43,6 +45,7 @@ struct runtime_layout {
 		struct vm_symbols hotspot; /* by which each process tells its own */
 		struct dotnet_symbols dotnet;
 		struct beam_layout beam;
+		struct perl_layout perl;
 	};
 };
 
@@ -71,7 +74,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam" */
+/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "perl" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

@@ -299,17 +299,26 @@ static bool bias_of(const struct mapping *mapping, uint64_t *ret)
 static const struct mapping *find_interpreter(struct runtimes *runtimes, const struct space *space,
 					      uint64_t *ret_bias)
 {
+	const struct mapping *found = NULL;
+	uint64_t bias;
+
 	for (uint32_t i = 0; i < space->count; i++) {
 		const struct mapping *mapping = &space->mappings[i];
 
 		if (!mapping->binary || !mapping->binary->runtime)
 			continue;
 		note_offsets(runtimes, mapping->binary->runtime);
-		if (!mapping->binary->runtime->problem && mapping->binary->runtime->source &&
-		    bias_of(mapping, ret_bias))
-			return mapping;
+		if (mapping->binary->runtime->problem || !mapping->binary->runtime->source ||
+		    !bias_of(mapping, &bias))
+			continue;
+		if (found && mapping->binary->runtime->layout.kind == RUNTIME_PERL)
+			continue;
+		found = mapping;
+		*ret_bias = bias;
+		if (mapping->binary->runtime->layout.kind != RUNTIME_PERL)
+			return found;
 	}
-	return NULL;
+	return found;
 }
 
 static struct entry *entry_new(const struct process *process, const struct runtime_file *file,
@@ -428,12 +437,17 @@ static struct hotspot_process *copy_hotspot(const struct entry *entry)
 	return copy;
 }
 
+/* Closures of the same code are objects of their own. */
+static bool has_copies(const struct entry *entry)
+{
+	return entry->layout.kind == RUNTIME_PHP || entry->layout.kind == RUNTIME_PERL;
+}
+
 /* What an object is known by, beside its proof: its address, or, where it may be one of many
  * copies, the rest of the proof. */
 static uint64_t key_of(const struct entry *entry, uint64_t word)
 {
-	return entry->layout.kind == RUNTIME_PHP ? word >> SCRIPT_PLACE_SHIFT
-						 : SCRIPT_ADDRESS(word);
+	return has_copies(entry) ? word >> SCRIPT_PLACE_SHIFT : SCRIPT_ADDRESS(word);
 }
 
 static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, uint32_t proof,
@@ -459,7 +473,7 @@ static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, 
 /* Another copy of the object may be there still. */
 static bool is_lost_copy(const struct entry *entry, const struct code *code)
 {
-	return entry->layout.kind == RUNTIME_PHP && code->state == CODE_LOST;
+	return has_copies(entry) && code->state == CODE_LOST;
 }
 
 void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,

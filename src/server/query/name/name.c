@@ -107,6 +107,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_DOTNET_RUNTIME:
 	case FRAME_PHP_RUNTIME:
 	case FRAME_BEAM_RUNTIME:
+	case FRAME_PERL_RUNTIME:
 		return false;
 	default:
 		return true;

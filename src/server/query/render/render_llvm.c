@@ -80,7 +80,8 @@ static bool is_compiled(const struct tree_function *function)
 	return (function->kind == FRAME_NATIVE || function->kind == FRAME_RUST ||
 		function->kind == FRAME_PYTHON_RUNTIME || function->kind == FRAME_V8_RUNTIME ||
 		function->kind == FRAME_RUBY_RUNTIME || function->kind == FRAME_DOTNET_RUNTIME ||
-		function->kind == FRAME_PHP_RUNTIME || function->kind == FRAME_BEAM_RUNTIME) &&
+		function->kind == FRAME_PHP_RUNTIME || function->kind == FRAME_BEAM_RUNTIME ||
+		function->kind == FRAME_PERL_RUNTIME) &&
 	       function->start_line && !function->unresolved;
 }
 
