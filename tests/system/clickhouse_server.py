@@ -108,6 +108,10 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked is gone: no matter
+            super().handle_error(request, client_address)
+
 
 def main():
     folder = sys.argv[1]

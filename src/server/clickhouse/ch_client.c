@@ -33,7 +33,7 @@ struct ch_client {
 	size_t url; /* answered last */
 	struct link idle[LINKS_MAX], busy[LINKS_MAX];
 	size_t idle_count, busy_count;
-	bool cancelled;
+	int64_t end_at_ns; /* 0: not told yet */
 };
 
 static int add_urls(struct ch_client *client, const char *text, struct err *err)
@@ -174,12 +174,18 @@ void ch_client_free(struct ch_client *client)
 	free(client);
 }
 
-void ch_client_cancel(struct ch_client *client)
+static bool has_ended(const struct ch_client *client)
+{
+	lock_assert_held(&client->lock);
+	return client->end_at_ns && clock_monotonic_ns() >= client->end_at_ns;
+}
+
+void ch_client_end_by(struct ch_client *client, int64_t at_ns)
 {
 	lock_take(&client->lock);
-	client->cancelled = true;
+	client->end_at_ns = at_ns;
 	for (size_t i = 0; i < client->busy_count; i++)
-		rest_end_by(client->busy[i].rest, clock_monotonic_ns());
+		rest_end_by(client->busy[i].rest, at_ns);
 	lock_broadcast(&client->changed);
 	lock_give(&client->lock);
 }
@@ -202,13 +208,15 @@ static int take_link(struct ch_client *client, size_t url, struct link *ret, str
 	int rc = 0;
 
 	lock_take(&client->lock);
-	while (client->busy_count == LINKS_MAX && !client->cancelled)
+	while (client->busy_count == LINKS_MAX && !client->end_at_ns)
 		lock_wait(&client->changed, &client->lock);
 	*ret = (struct link){ take_idle(client, url), url };
-	if (client->cancelled)
+	if (client->busy_count == LINKS_MAX || has_ended(client))
 		rc = err_set(err, ERR_CANCELLED, "ClickHouse: the server is stopping");
 	else if (!ret->rest)
 		rc = rest_new(client->urls[url], client->tls, &ret->rest, err);
+	if (!rc && client->end_at_ns)
+		rest_end_by(ret->rest, client->end_at_ns);
 	if (!rc)
 		client->busy[client->busy_count++] = *ret;
 	else
@@ -353,7 +361,7 @@ static bool is_cancelled(struct ch_client *client)
 	bool cancelled;
 
 	lock_take(&client->lock);
-	cancelled = client->cancelled;
+	cancelled = has_ended(client);
 	lock_give(&client->lock);
 	return cancelled;
 }

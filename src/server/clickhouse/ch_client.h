@@ -35,8 +35,8 @@ MUST_USE int ch_client_new(const struct clickhouse_options *options, struct ch_c
 			   struct err *err);
 void ch_client_free(struct ch_client *client); /* accepts NULL; no call is running */
 
-/* Running statements end at once with ERR_CANCELLED, later ones do not begin. */
-void ch_client_cancel(struct ch_client *client);
+/* No statement lasts longer (monotonic), running ones included: ERR_CANCELLED. Any thread. */
+void ch_client_end_by(struct ch_client *client, int64_t at_ns);
 
 /* Reads: rows of the statement in RowBinary are appended to `ret`, at most `bytes_max`. */
 MUST_USE int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns,

@@ -180,7 +180,7 @@ int ch_catalogue_read(struct ch_store *store, const struct ch_wanted *wanted,
 			      "firn_series");
 	add_days(&sql, wanted);
 	strbuf_add_text(&sql, " LIMIT 1 BY tenant, series, labelled");
-	rc = ch_store_read(store, &sql, store->snapshot_bytes, &rows, err);
+	rc = ch_store_read(store, &sql, ch_store_bytes_left(store), &rows, err);
 	in = byte_reader_of(strbuf_slice(&rows));
 	while (!rc && byte_reader_left(&in))
 		rc = take_series(&in, wanted, ret, err);

@@ -4,7 +4,8 @@
  * (ch_series.c), their reports of the time, and what the reports' dictionaries say about the stacks
  * that they name. Stacks of different dictionaries that are the same become one.
  *
- * Memory is bounded: ClickHouse's answers, and the tables, by store->snapshot_bytes each.
+ * Memory is bounded: all snapshots together, with ClickHouse's answers while they are made, take it
+ * from store->memory. A query over more fails.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/mem.h"
 #include "server/clickhouse/ch_rows.h"
 #include "server/clickhouse/ch_store_int.h"
+#include "server/persist/log/tables_check.h"
 
 #define DICT_NUMBERS_MAX ((uint32_t)1 << 25) /* of a kind; a writer begins anew long before */
 #define ROWS_BETWEEN_CHECKS 4096u
@@ -21,6 +23,11 @@
 struct translation {
 	uint32_t *ids;
 	uint32_t count;
+};
+
+struct pins {
+	struct tables tables;
+	size_t taken; /* of store->memory, until the release */
 };
 
 struct dict {
@@ -37,7 +44,9 @@ struct reading {
 	struct dict *dicts;
 	uint32_t dicts_count, dicts_capacity;
 	struct idmap dicts_map;
-	struct tables *tables;
+	struct pins *pins;
+	struct tables *tables;		/* of the pins */
+	size_t taken;			/* of store->memory */
 	struct tables_copy series_copy; /* from the catalogue */
 	uint64_t unreadable;
 	struct row *rows; /* scratch, likewise values and moments */
@@ -56,9 +65,23 @@ static int malformed(const char *table, struct err *err)
 static int too_large(const struct reading *reading, struct err *err)
 {
 	return err_set(err, ERR_NO_MEMORY,
-		       "profiles of that time take more than %llu MiB of memory; ask for a shorter "
-		       "time or for fewer series, or raise --query-memory",
-		       (unsigned long long)(reading->store->snapshot_bytes >> 20));
+		       "profiles of that time and of other running queries take more than %lld MiB "
+		       "of memory; ask for a shorter time or for fewer series, or raise "
+		       "--query-memory",
+		       (long long)(reading->store->memory.max_bytes >> 20));
+}
+
+/* Pays for `bytes` in all, besides the tables. */
+static int pay(struct reading *reading, size_t bytes, struct err *err)
+{
+	size_t all = bytes + tables_bytes(reading->tables);
+
+	if (all > reading->taken && !budget_take(&reading->store->memory, all - reading->taken))
+		return too_large(reading, err);
+	if (all < reading->taken)
+		budget_give(&reading->store->memory, reading->taken - all);
+	reading->taken = all;
+	return 0;
 }
 
 /* Where the number's translation stands; NULL when it is out of bounds. */
@@ -160,10 +183,10 @@ static int read_reports(struct reading *reading, struct err *err)
 	ch_add_where(&sql, &reading->wanted);
 	add_services(reading, &sql);
 	add_series(reading, &sql);
-	rc = ch_store_read(reading->store, &sql, reading->store->snapshot_bytes, &reading->reports,
-			   err);
+	rc = ch_store_read(reading->store, &sql, ch_store_bytes_left(reading->store),
+			   &reading->reports, err);
 	strbuf_free(&sql);
-	return rc;
+	return rc ? rc : pay(reading, reading->reports.len, err);
 }
 
 /* A report as it lies in its row. */
@@ -269,12 +292,13 @@ static int read_dict_rows(struct reading *reading, const char *columns, const ch
 {
 	struct strbuf sql = { 0 }, rows = { 0 };
 	struct byte_reader in;
+	uint32_t count = 0;
 	int rc;
 
 	strbuf_addf(&sql, "SELECT dict, %s", columns);
 	add_dict_where(reading, table, &sql);
 	strbuf_add_text(&sql, order);
-	rc = ch_store_read(reading->store, &sql, reading->store->snapshot_bytes, &rows, err);
+	rc = ch_store_read(reading->store, &sql, ch_store_bytes_left(reading->store), &rows, err);
 	in = byte_reader_of(strbuf_slice(&rows));
 	while (!rc && byte_reader_left(&in)) {
 		struct dict *dict = find_dict(reading, byte_reader_u64(&in));
@@ -282,8 +306,8 @@ static int read_dict_rows(struct reading *reading, const char *columns, const ch
 		rc = take(reading, &in, dict, err);
 		if (!rc && in.failed)
 			rc = malformed(table, err);
-		if (!rc && tables_bytes(reading->tables) > reading->store->snapshot_bytes)
-			rc = too_large(reading, err);
+		if (!rc && !(count++ % ROWS_BETWEEN_CHECKS))
+			rc = pay(reading, reading->reports.len + rows.len, err);
 	}
 	strbuf_free(&sql);
 	strbuf_free(&rows);
@@ -513,8 +537,7 @@ static int add_reports(struct reading *reading, struct err *err)
 		rows += raw.rows + 1;
 		if (!rc && rows >= ROWS_BETWEEN_CHECKS) {
 			rows = 0;
-			if (tables_bytes(reading->tables) > reading->store->snapshot_bytes)
-				rc = too_large(reading, err);
+			rc = pay(reading, reading->reports.len, err);
 		}
 	}
 	tables_copy_end(&reading->series_copy);
@@ -535,6 +558,14 @@ static int read_all(struct reading *reading, struct err *err)
 	if (!rc)
 		rc = add_reports(reading, err);
 	return rc;
+}
+
+/* What came is a stranger's: from here on nobody checks an id. */
+static int check(const struct reading *reading, struct err *err)
+{
+	struct tables_view view = tables_view_of(reading->tables);
+
+	return tables_check(&view, err) ? err_wrap(err, "ClickHouse: the tables of firn") : 0;
 }
 
 static void reading_free(struct reading *reading)
@@ -560,11 +591,18 @@ static void show(struct reading *reading, struct store_snapshot *ret)
 	*ret = (struct store_snapshot){ .segments = mem_new(struct segment),
 					.count = 1,
 					.parts_unreadable = reading->unreadable > 0,
-					.pins = reading->tables };
+					.pins = reading->pins };
 	segment_of_tables(ret->segments, &view);
 	ret->segments->from_ns = reading->query->from_ns;
 	ret->segments->to_ns = reading->query->to_ns;
 	metric_add(&ch_unreadable, (int64_t)reading->unreadable);
+}
+
+static void unpin(struct ch_store *store, struct pins *pins)
+{
+	budget_give(&store->memory, pins->taken);
+	tables_free(&pins->tables);
+	free(pins);
 }
 
 int ch_snapshot(struct store *base, const struct store_query *query, struct store_snapshot *ret,
@@ -577,28 +615,29 @@ int ch_snapshot(struct store *base, const struct store_query *query, struct stor
 					       .from_ns = query->from_ns,
 					       .to_ns = query->to_ns,
 					       .selector = query->selector },
-				   .tables = mem_new(struct tables) };
+				   .pins = mem_new(struct pins) };
 	int rc;
 
+	reading.tables = &reading.pins->tables;
 	tables_init(reading.tables);
 	rc = read_all(&reading, err);
-	if (!rc) {
+	if (!rc)
+		rc = check(&reading, err);
+	if (!rc)
+		rc = pay(&reading, 0, err);
+	reading.pins->taken = reading.taken;
+	if (!rc)
 		show(&reading, ret);
-	} else {
-		tables_free(reading.tables);
-		free(reading.tables);
-	}
+	else
+		unpin(reading.store, reading.pins);
 	reading_free(&reading);
 	return rc;
 }
 
 void ch_snapshot_release(struct store *store, struct store_snapshot *snapshot)
 {
-	(void)store;
 	free(snapshot->segments);
-	if (snapshot->pins) {
-		tables_free(snapshot->pins);
-		free(snapshot->pins);
-	}
+	if (snapshot->pins)
+		unpin(ch_store_of(store), snapshot->pins);
 	*snapshot = (struct store_snapshot){ 0 };
 }

@@ -17,6 +17,7 @@
 #define PING_AGE_NS (2 * CLOCK_NS_PER_S)
 #define PING_NS (2 * CLOCK_NS_PER_S)
 #define STAT_BYTES_MAX 4096
+#define ANSWER_BYTES_MIN ((int64_t)1 << 20)
 
 METRIC_COUNTER(ch_flushes, "firn_clickhouse_flushes_total", "", "Groups of batches inserted");
 METRIC_COUNTER(ch_flush_errors, "firn_clickhouse_flush_errors_total", "",
@@ -75,6 +76,13 @@ int ch_store_read(struct ch_store *store, const struct strbuf *sql, uint64_t byt
 	metric_add(&ch_read_errors, rc != 0);
 	metric_add(&ch_read_bytes, (int64_t)(ret->len - before));
 	return is_ours(rc) ? rc : ch_store_note(store, rc, err);
+}
+
+uint64_t ch_store_bytes_left(const struct ch_store *store)
+{
+	int64_t left = store->memory.max_bytes - atomic_load(&store->memory.used_bytes);
+
+	return left > ANSWER_BYTES_MIN ? (uint64_t)left : ANSWER_BYTES_MIN;
 }
 
 int64_t ch_store_retention_ns(const struct ch_store *store, struct slice tenant)
@@ -211,6 +219,11 @@ static void remote_stat(struct store *base, struct store_remote_stat *ret)
 	lock_give(&store->lock);
 }
 
+static void end_by(struct store *base, int64_t at_ns)
+{
+	ch_client_end_by(ch_store_of(base)->client, at_ns);
+}
+
 static void close_store(struct store *base)
 {
 	struct ch_store *store = ch_store_of(base);
@@ -236,6 +249,7 @@ static const struct store_engine engine = {
 	.remote_stat = remote_stat,
 	.delete_reports = ch_delete_reports,
 	.deletes = ch_deletes,
+	.end_by = end_by,
 	.tick = tick,
 	.close = close_store,
 };
@@ -271,8 +285,8 @@ int ch_store_open(const struct ch_store_options *options, struct store **ret, st
 	store->base.engine = &engine;
 	store->client = client;
 	store->retention_ns = options->retention_ns;
-	store->snapshot_bytes =
-		options->snapshot_bytes ? options->snapshot_bytes : SNAPSHOT_BYTES_DEFAULT;
+	store->memory.max_bytes = (int64_t)(options->snapshot_bytes ? options->snapshot_bytes
+								    : SNAPSHOT_BYTES_DEFAULT);
 	store->dict_bytes = options->dict_bytes ? options->dict_bytes : DICT_BYTES_DEFAULT;
 	store->queue_end = &store->queue;
 	lock_init(&store->lock, "clickhouse.store", LOCK_STORE + 10);

@@ -22,7 +22,7 @@ struct ch_store_options {
 	int64_t retention_ns;				/* 0 = keep for ever */
 	const struct store_tenant_limit *tenant_limits; /* copied; only times count */
 	size_t tenant_limits_count;
-	uint64_t snapshot_bytes; /* of memory that one snapshot may take; 0 = default */
+	uint64_t snapshot_bytes; /* of memory that all snapshots may take; 0 = default */
 	uint64_t dict_bytes;	 /* of memory for the numbering of stacks; 0 = default */
 };
 

@@ -8,6 +8,7 @@
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_STORE_INT_H
 #define FIRN_SERVER_CLICKHOUSE_CH_STORE_INT_H
 
+#include "base/budget.h"
 #include "base/lock.h"
 #include "base/metrics.h"
 #include "server/clickhouse/ch_client.h"
@@ -34,7 +35,8 @@ struct ch_store {
 	int64_t retention_ns;
 	struct ch_tenant *tenants;
 	size_t tenants_count;
-	uint64_t snapshot_bytes, dict_bytes;
+	uint64_t dict_bytes;
+	struct budget memory; /* of all snapshots together */
 
 	struct lock lock;
 	struct lock_condition changed;
@@ -65,6 +67,9 @@ int ch_store_note(struct ch_store *store, int rc, const struct err *err);
 /* ch_read, counted and remembered. */
 MUST_USE int ch_store_read(struct ch_store *store, const struct strbuf *sql, uint64_t bytes_max,
 			   struct strbuf *ret, struct err *err);
+
+/* What an answer may be long: what the snapshots have left. */
+uint64_t ch_store_bytes_left(const struct ch_store *store);
 
 int64_t ch_store_retention_ns(const struct ch_store *store, struct slice tenant); /* 0: for ever */
 

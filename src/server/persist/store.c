@@ -63,6 +63,12 @@ int store_tick(struct store *store, struct err *err)
 	return store->engine->tick(store, err);
 }
 
+void store_end_by(struct store *store, int64_t at_ns)
+{
+	if (store->engine->end_by)
+		store->engine->end_by(store, at_ns);
+}
+
 void store_close(struct store *store)
 {
 	if (store)

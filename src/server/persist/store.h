@@ -68,6 +68,9 @@ struct store_folder;
 MUST_USE int store_folder_open(const char *path, struct store_folder **ret, struct err *err);
 void store_folder_close(struct store_folder *folder); /* accepts NULL */
 
+/* Calls that wait for another system end by then (monotonic), with ERR_CANCELLED. Any thread. */
+void store_end_by(struct store *store, int64_t at_ns);
+
 /* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */
 void store_close(struct store *store);
 

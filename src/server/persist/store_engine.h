@@ -29,6 +29,7 @@ struct store_engine {
 	int (*delete_reports)(struct store *store, const struct store_delete *order,
 			      uint64_t *ret_number, struct err *err);
 	void (*deletes)(struct store *store, const struct slice *tenant, struct store_deletes *ret);
+	void (*end_by)(struct store *store, int64_t at_ns); /* NULL: no call waits for anyone */
 	int (*tick)(struct store *store, struct err *err);
 	void (*close)(struct store *store);
 };
