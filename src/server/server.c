@@ -26,6 +26,7 @@
 #include "server/serve/admission/active_queries.h"
 #include "server/serve/serve.h"
 #include "server/serve/admission/coalesce.h"
+#include "server/serve/api/service_senders.h"
 #include "server/serve/api/targets.h"
 #include "server/serve/admission/admission.h"
 #include "server/serve/web.h"
@@ -376,6 +377,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.coalesce = coalesce_new(server->serve.admission);
 	server->serve.cache = answer_cache_new(ANSWER_CACHE_BYTES_DEFAULT);
 	server->serve.targets = targets_new();
+	server->serve.service_senders = service_senders_new();
 	server->serve.indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
 	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
@@ -447,6 +449,7 @@ void server_stop(struct server *server)
 	answer_cache_free(server->serve.cache);
 	admission_free(server->serve.admission);
 	targets_free(server->serve.targets);
+	service_senders_free(server->serve.service_senders);
 	index_cache_free(server->serve.indexes);
 	access_close(server->access);
 	hosts_free(&server->hosts);

@@ -28,7 +28,7 @@ CONTENT_TYPES = {
 }
 
 # Pages with a path of their own are the same page (src/state/pages.ts).
-PAGES = ("/targets", "/debuginfo", "/status", "/settings")
+PAGES = ("/services", "/targets", "/debuginfo", "/status", "/settings")
 
 CHUNK_BYTES_MAX = 130 * 1024
 TOTAL_BYTES_MAX = 400 * 1024

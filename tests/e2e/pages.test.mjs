@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { base, firn, open, painted, picture, violations, withPage } from "./page.mjs";
 
 const PAGES = [
+	["services", "Services", "Newest profile"],
 	["targets", "Targets", "Sending"],
 	["debuginfo", "Debug information", "Here"],
 	["status", "Status", "Running queries"],

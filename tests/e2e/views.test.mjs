@@ -294,7 +294,7 @@ test("grouping adds a level that sums up to the total; without it the former zoo
 	assert.equal(await firn(page, "focus"), "collect");
 	const choose = async () => {
 		await page.getByRole("button", { name: /^Group by/ }).click();
-		await page.getByRole("option", { name: "service" }).click();
+		await page.getByRole("option", { name: "service", exact: true }).click();
 		await page.keyboard.press("Escape");
 	};
 	await choose();

@@ -73,6 +73,7 @@ struct query_params {
 	bool by_times; /* of delta types: samples whose times are known count at these (below) */
 	const struct trace_link *links; /* with by_times: only what was sampled for one of these: */
 	size_t links_count;		/* a zero trace or span id stands for any; 0: everything */
+	bool by_period;			/* values are multiplied by the periods of their series */
 	bool deltas_first;	  /* a type without :delta means one first: Pyroscope's never say */
 	bool at_moment;		  /* instead: of each series the report that starts nearest to */
 	int64_t moment_ns;	  /* this moment, not further away than */

@@ -27,18 +27,19 @@
 #include "server/query/query.h"
 #include "server/resolve/resolver.h"
 
-struct access;	       /* server/access/access.h */
-struct budget;	       /* base/budget.h */
-struct index_cache;    /* server/query/index/index_cache.h */
-struct answer_cache;   /* answer_cache.h */
-struct active_queries; /* active_queries.h */
-struct coalesce;       /* coalesce.h */
-struct targets;	       /* targets.h */
-struct admission;      /* admission.h */
-struct local_source;   /* server/debuginfo/local_source.h */
-struct scrape_taken;   /* server/scrape/scrape.h */
-struct write_pool;     /* writing.h: buffers of running writes */
-struct label_guard;    /* server/ingest/label_guard.h */
+struct access;		/* server/access/access.h */
+struct budget;		/* base/budget.h */
+struct index_cache;	/* server/query/index/index_cache.h */
+struct answer_cache;	/* answer_cache.h */
+struct active_queries;	/* active_queries.h */
+struct coalesce;	/* coalesce.h */
+struct targets;		/* targets.h */
+struct service_senders; /* service_senders.h */
+struct admission;	/* admission.h */
+struct local_source;	/* server/debuginfo/local_source.h */
+struct scrape_taken;	/* server/scrape/scrape.h */
+struct write_pool;	/* writing.h: buffers of running writes */
+struct label_guard;	/* server/ingest/label_guard.h */
 
 struct serve {
 	struct store *store;
@@ -57,6 +58,7 @@ struct serve {
 	struct coalesce *coalesce;
 	struct answer_cache *cache;
 	struct targets *targets;
+	struct service_senders *service_senders;
 	struct scrape *scrape;	  /* server/scrape/scrape.h; NULL: no --config-file */
 	const char *embed_origin; /* whose pages may have ours in a frame; "": none but our own */
 	int64_t retention_ns;	  /* as configured; 0: for ever */
@@ -80,7 +82,7 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 /* Handlers, named by what they answer; context is the struct serve. */
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
-	answer_flamechart, answer_targets, answer_queries, answer_cancel;
+	answer_flamechart, answer_services, answer_targets, answer_queries, answer_cancel;
 net_handler_f write_otlp, write_raw, write_arrow, unknown_path, pyro_ingest, pyro_push,
 	datadog_input, datadog_ignored, datadog_info;
 net_handler_f rpc_agents, rpc_report_panic, rpc_targets, answer_parca_targets;

@@ -935,7 +935,7 @@ static void choose_type(struct selection *selection, const struct types_answer *
 	selection->stored = answer->stored;
 	selection->type = selection->params->selector->type;
 	selection->type.delta = answer->stored.delta;
-	selection->by_period = answer->by_period;
+	selection->by_period = answer->by_period || selection->params->by_period;
 	selection->by_times = selection->params->by_times && answer->stored.delta;
 }
 

@@ -6,11 +6,13 @@
 #include "server/query/render/render.h"
 #include "server/query/render/render_export.h"
 #include "server/serve/api/query_request.h"
+#include "server/serve/api/service_senders.h"
 
 #define ANSWER_STEPS_DEFAULT 240
 /* A reader wants a picture now, and the missing names in the next one. */
 #define NAMES_PATIENCE_NS (CLOCK_NS_PER_S)
 #define ANSWER_WIDTH_MAX_PX 65536
+#define SENDING_NS (600 * CLOCK_NS_PER_S) /* who has sent nothing for so long does not send */
 
 static void put_type(struct json *json, const struct query_type *type)
 {
@@ -54,6 +56,9 @@ void answer_types(void *context, const struct net_request *request, struct net_r
 		for (size_t i = 0; i < count; i++)
 			put_type(&json, &types[i]);
 		json_close_array(&json);
+		json_member_bool(&json, "several_services",
+				 service_senders_several(query.serve->service_senders, query.tenant,
+							 clock_real_ns() - SENDING_NS));
 		json_close_object(&json);
 	}
 	query_request_end(&query);

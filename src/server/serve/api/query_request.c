@@ -66,7 +66,7 @@ static int begin(struct query_request *query, struct serve *serve,
 	return rc;
 }
 
-static void drop_snapshot(struct query_request *query)
+void query_request_forget(struct query_request *query)
 {
 	if (query->store)
 		store_snapshot_release(query->store, &query->snapshot);
@@ -103,7 +103,7 @@ static int take_snapshot(struct query_request *query, struct store_query asked, 
 	int rc;
 
 	list(query);
-	drop_snapshot(query);
+	query_request_forget(query);
 	asked.from_ns = query->asked.params.from_ns;
 	if (query->asked.params.by_times)
 		asked.from_ns -= QUERY_TIMES_BACK_NS;
@@ -181,9 +181,9 @@ static int wait_and_take_both(struct query_request *base, struct query_request *
 {
 	int rc;
 
-	drop_snapshot(query);
+	query_request_forget(query);
 	if (base)
-		drop_snapshot(base);
+		query_request_forget(base);
 	rc = wait_for_seat(query, size, err);
 	return rc ? rc : take_both(base, query, err);
 }
@@ -321,7 +321,7 @@ int query_request_chart(struct query_request *query, int64_t step_ns, struct fla
 	if (rc == -ERR_BUSY) {
 		enum admission_size size = size_of(query, NULL);
 
-		drop_snapshot(query);
+		query_request_forget(query);
 		rc = wait_for_seat(query, size, err);
 		if (!rc)
 			rc = query_request_open(query, err);
@@ -358,7 +358,7 @@ int query_request_series(struct query_request *query, const struct query_range_p
 		return err_set(err, ERR_UNSUPPORTED,
 			       "filters are for trees: a time series is made of totals");
 	if (!ticket_is_seated(&query->ticket)) {
-		drop_snapshot(query); /* who waits holds nothing */
+		query_request_forget(query); /* who waits holds nothing */
 		list(query);
 		rc = wait_for_seat(query, ADMISSION_SMALL, err);
 	}
@@ -414,7 +414,7 @@ int query_request_share(struct query_request *query, const struct query_range_pa
 	rc = take_seat(query, size, err);
 	if (rc != -ERR_BUSY)
 		return rc;
-	drop_snapshot(query); /* it would hold what others could give back */
+	query_request_forget(query); /* it would hold what others could give back */
 	rc = ticket_lead_or_follow(&query->ticket, size, response, err);
 	*ret_is_answered = !rc && !ticket_is_seated(&query->ticket);
 	if (rc || *ret_is_answered)
@@ -495,7 +495,7 @@ int query_request_begin_with(struct serve *serve, const struct net_request *requ
 
 void query_request_end(struct query_request *query)
 {
-	drop_snapshot(query);
+	query_request_forget(query);
 	ticket_end(&query->ticket);
 	parameters_free(&query->asked);
 	*query = (struct query_request){ 0 };

@@ -45,6 +45,9 @@ int query_request_tree(struct query_request *query, struct tree **ret, struct er
 int query_request_series(struct query_request *query, const struct query_range_params *range,
 			 struct query_series_set *ret, struct err *err);
 
+/* Gives the snapshot back: the next answer takes one that suits it. For several of one request. */
+void query_request_forget(struct query_request *query);
+
 /*
  * Before query_request_tree or query_request_series (`range`, else NULL): waits for a seat,
  * unless the answer is kept, or another query like this one waits already. Then

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "server/serve/api/service_senders.h"
 #include "server/serve/api/targets.h"
 #include "server/serve/intake/arrow_input.h"
 #include "server/serve/intake/unknown_path.h"
@@ -189,11 +190,17 @@ static void note(const struct writing *writing)
 				       .err = writing->err.code	      ? &writing->err
 					      : writing->partial.code ? &writing->partial
 								      : NULL };
+	bool is_scraped = writing->protocol == WRITING_SCRAPE;
 	struct tables_view view;
 
-	if (writing->protocol == WRITING_SCRAPE) /* has a list of its own */
-		return;
 	if (tenant_of(writing->serve, request, &write.tenant, NULL))
+		return;
+	if (writing->slot && !writing->err.code) {
+		view = tables_view_of(writing->batch);
+		service_senders_note(writing->serve->service_senders, write.tenant,
+				     is_scraped ? SLICE_LITERAL("scraped") : write.sender, &view);
+	}
+	if (is_scraped) /* has a list of its own */
 		return;
 	if (!slice_parse_u64(net_request_header(request, "firn-lost-samples"), &write.lost))
 		write.lost = 0; /* not every sender tells */

@@ -115,10 +115,9 @@ export async function askToStop(id: string): Promise<number> {
 	return (await bodyOf<{ cancelled: number }>(response, "json")).cancelled;
 }
 
-export async function fetchTypes(range: TimeRange, signal?: AbortSignal): Promise<ProfileType[]> {
-	const response = await ask("types", { ...range }, signal);
-	return (await bodyOf<{ types: ProfileType[] }>(response, "json")).types;
-}
+/* And whether more than one named service sends. */
+export const fetchTypes = (range: TimeRange, signal?: AbortSignal) =>
+	askJson<{ types: ProfileType[]; several_services: boolean }>("types", { ...range }, signal);
 
 export async function fetchLabels(query: string, range: TimeRange, signal?: AbortSignal): Promise<string[]> {
 	const response = await ask("labels", { query, ...range }, signal);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* operations - what the pages ask of the server (docs/api.md): who sends, what is stored, what runs. */
+import type { TimeRange } from "../model/timerange";
 import { askJson, askToStop, postJson } from "./api";
 
 export interface Target {
@@ -42,6 +43,32 @@ export interface Scraped {
 	droppedTargets: { discoveredLabels: Record<string, string>; scrapePool: string; reason: string }[];
 	droppedTargetCounts: Record<string, number>;
 	discoveryErrors: { scrapePool: string; discovery: string; line: number; error: string }[];
+}
+
+export interface Service {
+	service: string;
+	/* Over the time that CPU time is known of; null: this service has none. */
+	cores_mean: number | null;
+	share: number | null;
+	/* By step; null: nothing is known of it. */
+	cores: (number | null)[];
+	/* The name of the profiles that cores are of. */
+	cores_of: string;
+	/* One for each name of profiles. */
+	types: string[];
+	/* Since the server's start. */
+	senders: { sender: string; last_ms: number }[];
+	newest_ms: number;
+}
+
+export interface Services {
+	from_ms: number;
+	to_ms: number;
+	step_ms: number;
+	now_ms: number;
+	cores_mean: number;
+	left_out: number;
+	services: Service[];
 }
 
 export interface Targets {
@@ -121,6 +148,8 @@ export interface Consent {
 	progress: { waiting: number; fetching: number; here: number; not_there: number; failed: number };
 }
 
+export const fetchServices = (query: string, range: TimeRange, signal?: AbortSignal) =>
+	askJson<Services>("services", { query, ...range }, signal);
 export const fetchTargets = (signal?: AbortSignal) => askJson<Targets>("targets", {}, signal);
 export const fetchStatus = (signal?: AbortSignal) => askJson<Status>("status", {}, signal);
 export const fetchDebuginfo = (signal?: AbortSignal) => askJson<Debuginfo>("debuginfo", {}, signal);

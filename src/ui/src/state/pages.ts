@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pages - what there is besides the profiles, each at a path of its own behind whatever prefix a
- * proxy adds: /targets, /debuginfo, /status, /settings. The server answers them all with index.html,
+ * proxy adds: /services, /targets, /debuginfo, /status, /settings. The server answers them all with index.html,
  * and every other path as well (with 404), so that a wrong address is told here.
  */
 import { signal } from "@preact/signals";
 
 export const PAGES = [
+	{ page: "services", title: "Services" },
 	{ page: "targets", title: "Targets" },
 	{ page: "debuginfo", title: "Debug information" },
 	{ page: "status", title: "Status" },
@@ -28,8 +29,8 @@ export const root = new URL(".", location.href).pathname;
 
 export const page = signal<Shown>(pageOf(location.pathname));
 
-export function openPage(next: Page): void {
-	if (next !== page.value) history.pushState({ zooms: 0 }, "", root + next);
+export function openPage(next: Page, how: "push" | "replace" = "push"): void {
+	if (next !== page.value) history[`${how}State`]({ zooms: 0 }, "", root + next);
 	page.value = next;
 }
 

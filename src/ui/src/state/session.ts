@@ -22,7 +22,7 @@ import { unitOf } from "../model/quantity";
 import { retryDelay } from "../model/retry";
 import { followProgress, newQueryId } from "./progress";
 import { isLocal, shown as shownFile, treeOfLocal } from "./local";
-import { page } from "./pages";
+import { openPage, page } from "./pages";
 import { base, baseSelector, go, place, selector } from "./place";
 
 const REFRESH_MS = 10_000;
@@ -162,13 +162,20 @@ function chooseType(list: ProfileType[]): string {
 /* The agent's own, which names the program of each sample. */
 const isOfHost = (type: string) => type.startsWith("on_cpu:");
 
+/* The page was opened by its bare address: nothing says what to show. */
+const isBare = !page.peek() && !location.search;
+
 async function loadTypes(): Promise<void> {
-	types.value = await fetchTypes(TYPES_RANGE);
+	const answer = await fetchTypes(TYPES_RANGE);
+	types.value = answer.types;
 	if (!place.value.type) {
 		const type = chooseType(types.value);
 		/* Of a host, the program comes before where in it: `_start` and `clone3` tell a newcomer nothing. */
 		if (type)
 			go(isOfHost(type) ? { type, groupBy: ["comm"] } : { type }, "replace");
+		/* Of several services, which of them comes before where in it. */
+		if (isBare && answer.several_services && !isLocal.value)
+			openPage("services", "replace");
 	}
 }
 
@@ -416,7 +423,7 @@ function explainEmptiness(): void {
 		if (!empty || untracked(() => isLocal.value))
 			return;
 		const { signal: aborted } = (running = new AbortController());
-		fetchTypes(range, aborted).then((list) => {
+		fetchTypes(range, aborted).then(({ types: list }) => {
 			dataWithoutMatchers.value = list.some((known) => known.type === type);
 		}, () => undefined);
 	});

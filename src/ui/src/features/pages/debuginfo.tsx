@@ -6,7 +6,7 @@ import { type Debuginfo, fetchDebuginfo } from "../../data/operations";
 import { formatBytes, formatCount, formatPercent } from "../../model/quantity";
 import { dayOf, describeAge } from "../../model/timerange";
 import { ConsentView } from "./consent";
-import { Answered, Copyable, PageTable, useAnswer } from "./answer";
+import { Answered, Copyable, PageTable, useAnswer } from "../../kit/answer";
 
 const EVERY_MS = 5000;
 const ROWS_SHOWN = 200;

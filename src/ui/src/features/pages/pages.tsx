@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pages - what there is besides the profiles: one frame with a way to each, and the page that is chosen. */
-import type { JSX } from "preact";
+import type { ComponentType, JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../../state/keys";
 import { PAGES, type Shown, page } from "../../state/pages";
 import { dark, toggleTheme } from "../../state/preferences";
 import { showProfiles } from "../../state/place";
 import { Icon, Logo } from "../../kit/icons";
+import { lazy } from "../../kit/lazy";
 import { PageLink } from "./menu";
 import { DebuginfoPage } from "./debuginfo";
 import { SettingsPage } from "./settings";
 import { StatusPage } from "./status";
 import { TargetsPage } from "./targets";
 import "./pages.css";
+
+const ServicesPage = lazy(() => import("../services/services").then((view) => view.ServicesPage));
 
 function MissingPage(): JSX.Element {
 	return (
@@ -30,8 +33,9 @@ function MissingPage(): JSX.Element {
 	);
 }
 
-const BODIES: Record<Exclude<Shown, "">, () => JSX.Element> = {
+const BODIES: Record<Exclude<Shown, "">, ComponentType> = {
 	missing: MissingPage,
+	services: ServicesPage,
 	targets: TargetsPage,
 	debuginfo: DebuginfoPage,
 	status: StatusPage,

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import type { ScrapedTarget, Scraped } from "../../data/operations";
 import { digits, formatCount } from "../../model/quantity";
 import { clockTime, dayOf, describeAge } from "../../model/timerange";
-import { PageTable } from "./answer";
+import { PageTable } from "../../kit/answer";
 
 const ROWS_MAX = 500;
 const HEALTH = {

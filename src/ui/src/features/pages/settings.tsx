@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { formatBytes } from "../../model/quantity";
-import { Copyable } from "./answer";
+import { Copyable } from "../../kit/answer";
 import { SETTINGS, type SettingEntry } from "./settings_list";
 
 const PREFIX = "firn.";

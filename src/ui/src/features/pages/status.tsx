@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { type RunningQuery, type Status, fetchQueries, fetchStatus, stopQuery } from "../../data/operations";
 import { formatBytes, formatCount, formatPercent, formatTime } from "../../model/quantity";
 import { clockTime, dayOf, describeAge } from "../../model/timerange";
-import { Answered, Copyable, Facts, PageTable, useAnswer } from "./answer";
+import { Answered, Copyable, Facts, PageTable, useAnswer } from "../../kit/answer";
 
 const EVERY_MS = 5000;
 const QUERIES_EVERY_MS = 1500;

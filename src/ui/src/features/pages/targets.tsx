@@ -5,7 +5,7 @@ import { fetchTargets, type Scraped, type Target } from "../../data/operations";
 import { digits, formatBytes, formatCount, formatPercent } from "../../model/quantity";
 import { clockTime, dayOf, describeAge } from "../../model/timerange";
 import { ScrapedTargets } from "./scraped";
-import { Answered, Copyable, PageTable, useAnswer } from "./answer";
+import { Answered, Copyable, PageTable, useAnswer } from "../../kit/answer";
 
 const EVERY_MS = 5000;
 /* So many intervals without a word are too many; agents send every ten seconds. */

@@ -10,7 +10,7 @@ import { busy, refresh, types } from "../../state/session";
 import { isLocal } from "../../state/local";
 import { Icon, Logo } from "../../kit/icons";
 import { lazy } from "../../kit/lazy";
-import { Menu } from "../pages/menu";
+import { Menu, PageLink } from "../pages/menu";
 import { Picker } from "../../kit/picker";
 import { QueryBar } from "../query/query_bar";
 import { RangePicker } from "../query/range_picker";
@@ -74,7 +74,7 @@ export function Header(): JSX.Element {
 	return (
 		<header class="header">
 			<a class="logo" href="./" aria-label="firn: start anew"><Logo /><span>firn</span></a>
-			{isLocal.value ? <LocalHeader /> : <Asked />}
+			{isLocal.value ? <LocalHeader /> : <><PageLink to="services" title="Services" /><Asked /></>}
 			<span class="header-end">
 				<button type="button" class="icon-button" id="theme" onClick={toggleTheme}
 					aria-label={dark.value ? "Use the light theme" : "Use the dark theme"}

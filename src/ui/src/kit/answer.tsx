@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Copy } from "../../kit/copy";
+import { Copy } from "./copy";
 
 export interface Answer<T> {
 	/* The last one; null until the first is there. */

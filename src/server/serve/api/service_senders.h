@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service_senders - who has sent profiles of which service since the start, and how new the newest
+ * is.
+ *
+ * A pair is a tenant, a service (model/service.h) and a user agent. At most SERVICE_SENDERS_MAX;
+ * when there are more, the half that was heard of last stays. Thread-safe.
+ */
+#ifndef FIRN_SERVER_SERVE_API_SERVICE_SENDERS_H
+#define FIRN_SERVER_SERVE_API_SERVICE_SENDERS_H
+
+#include "model/tables.h"
+#include "server/serve/tenant.h"
+
+#define SERVICE_SENDERS_MAX 20000
+#define SERVICE_SENDERS_TEXT_BYTES 128 /* of each text but the tenant; longer ones are cut */
+
+struct service_senders;
+
+struct service_senders *service_senders_new(void);
+void service_senders_free(struct service_senders *senders); /* accepts NULL */
+
+/* One batch that was stored. */
+void service_senders_note(struct service_senders *senders, struct slice tenant, struct slice sender,
+			  const struct tables_view *view);
+
+struct service_sender {
+	char tenant[TENANT_BYTES_MAX + 1];
+	char service[SERVICE_SENDERS_TEXT_BYTES], sender[SERVICE_SENDERS_TEXT_BYTES];
+	bool is_named;	    /* struct service */
+	int64_t last_at_ns; /* wall clock, when something came */
+	int64_t newest_ns;  /* start of the newest report */
+};
+
+/* Copies of the tenant's, by service, then the most recent first; the caller frees the array. */
+struct service_sender *service_senders_list(struct service_senders *senders, struct slice tenant,
+					    size_t *ret_count);
+
+/* A service's name as it stands in the list. */
+struct slice service_senders_name(struct slice service);
+
+/* Whether several services that somebody named have reports that start from `since_ns` on. */
+bool service_senders_several(struct service_senders *senders, struct slice tenant,
+			     int64_t since_ns);
+
+#endif
