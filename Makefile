@@ -30,6 +30,7 @@ test: deps-test ## all tests (ARGS="--help" says how to run some)
 
 test-ui: deps-test build ## the web UI with a million nodes, beside speedscope: minutes, wants a quiet machine
 	@FIRN=build/firn tests/e2e/ui_scale
+	@tools/run-as-root env FIRN=build/firn FIRN_SPECS=axe.spec.mjs tests/e2e/ui_test
 
 tidy: ## style, layers, spelling, static checks
 	@tools/tidy

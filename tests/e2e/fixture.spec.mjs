@@ -475,3 +475,46 @@ test("names that are slow to come are asked for ever more rarely: each time is a
 		await page.waitForTimeout(6000);
 		assert.ok(asked >= 2 && asked <= 8, `${asked} times in a minute`);
 	}));
+
+test("live on a host that changes all the time: a minute costs less than a megabyte, and five leave nothing behind", () =>
+	withPage({}, async (page) => {
+		/* Five minutes pass in ten seconds. */
+		await page.addInitScript(() => {
+			const [now, every, begun] = [Date.now, window.setInterval, Date.now()];
+			Date.now = () => begun + 30 * (now() - begun);
+			window.setInterval = (run, ms, ...more) => every(run, ms / 30, ...more);
+		});
+		const treeOf = (turn) => treeAnswer(Array.from({ length: 14_000 }, (_, index) =>
+			({ name: `function_${turn}_${index}`, kind: 1, depth: 1 + (index % 40), self: 1 + index })));
+		const trees = Array.from({ length: 8 }, (_, turn) => treeOf(turn));
+		const sent = [];
+		await page.route("**/api/v1/query?*", (route) => {
+			const body = trees[sent.length % trees.length];
+			sent.push({ at: Date.now(), bytes: body.length });
+			return route.fulfill({ body, contentType: "application/octet-stream",
+				headers: { etag: `"${sent.length}"` } });
+		});
+		const session = await page.context().newCDPSession(page);
+		const weight = async () => {
+			await session.send("HeapProfiler.collectGarbage");
+			const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } =
+				await session.send("Runtime.getHeapUsage");
+			return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6;
+		};
+		await page.goto(new URL(`${queryOf("known")}&from=now-2h&to=now`, base).href);
+		await page.waitForFunction(() => window.__firn?.profile()?.count > 10_000);
+		await page.waitForTimeout(2000);
+		const before = await weight();
+		const first = sent.length;
+		await page.waitForTimeout(10_000);
+		const grown = await weight() - before;
+		const looked = sent.slice(first);
+		assert.ok(looked.length >= 4, `${looked.length} answers in five minutes`);
+		for (const { at } of looked) {
+			/* A minute of two seconds; that of the browser and that of the test differ a little. */
+			const within = looked.filter((other) => other.at >= at && other.at < at + 1900);
+			const bytes = within.reduce((sum, other) => sum + other.bytes, 0);
+			assert.ok(bytes < 1e6, `${bytes} bytes in a minute, in ${within.length} answers`);
+		}
+		assert.ok(grown < 10, `grown by ${grown} MB`);
+	}));

@@ -58,10 +58,16 @@ export async function open(page, query = "") {
 	await painted(page);
 }
 
+/* How long names are waited for: symbols are read when nothing else needs the CPUs, which may be never. */
+const NAMES_MS = 30_000;
+
 export async function painted(page) {
 	/* Names that are still read would change it. */
-	await page.waitForFunction(() => window.__firn?.profile()?.pending === 0 && !window.__firn.busy() &&
-		(window.__firn.paint().count > 0 || !window.__firn.viewport()));
+	await page.waitForFunction((most) => {
+		const shown = window.__firn?.profile();
+		return shown && (shown.pending === 0 || performance.now() > most) && !window.__firn.busy() &&
+			(window.__firn.paint().count > 0 || !window.__firn.viewport());
+	}, NAMES_MS);
 	await settled(page);
 }
 

@@ -5,8 +5,9 @@
  *	FIRN_URL=http://127.0.0.1:7070/ node screenshots.mjs FOLDER [VIEW...]
  *	FIRN_URL=http://127.0.0.1:7070/ node screenshots.mjs FOLDER NAME=QUERY...
  *
- * takes them, and of each VIEW named, once the program `busy` of the system tests runs there for five minutes and its
- * source was uploaded; or the flame graph of each QUERY alone, as sender-NAME.png.
+ * takes them, and of each VIEW named, of what FIRN_MATCHERS selects, once that has run for five minutes and its sources
+ * are there; the comparison is of the last two minutes and the two before, or of those before and after the time
+ * FIRN_CHANGED_MS. Or the flame graph of each QUERY alone, as sender-NAME.png.
  * pngquant then makes them small: `pngquant --force --ext .png --speed 1 128 FOLDER/ui-*.png`.
  */
 import { mkdirSync } from "node:fs";
@@ -39,11 +40,16 @@ const hover = async (page) => {
 	const one = frames.find(({ depth, width }) => depth > 4 && width > 150 && width < 500) ?? frames[1];
 	await page.mouse.move(one.x + one.width / 2, one.y + 8);
 };
-const early = "base_from=now-4m&base_to=now-2m&from=now-2m&to=now";
+const changed = Number(process.env.FIRN_CHANGED_MS ?? Date.now() - 120_000);
+const early = `base_from=${changed - 120_000}&base_to=${changed}&from=${changed}&to=${changed + 120_000}`;
+const chosen = process.env.FIRN_MATCHERS ?? "";
+/* The function that costs most itself, by the table. */
+const hottest = (page) => page.getByRole("grid", { name: "Functions" }).locator(".table-body .row").first();
+const decided = (page) => page.locator(".sentence").getByText(/urely changed|No function changed/).waitFor();
 const source = async (page) => {
-	await page.getByRole("grid", { name: "Functions" }).locator(".table-body .row").first().click();
+	await hottest(page).click();
 	await page.getByRole("group", { name: "Side pane shows" }).getByRole("button", { name: "Source" }).click();
-	await page.getByRole("table", { name: "Source of spin" }).getByRole("row").first().waitFor();
+	await page.getByRole("table", { name: /^Source of/ }).getByRole("row").first().waitFor();
 };
 
 for (const sender of senders) {
@@ -55,21 +61,22 @@ if (senders.length)
 	process.exit();
 
 /* As a host is opened first. */
-const host = `${query()}&group_by=comm`;
+const host = `${query(chosen)}&group_by=comm&from=now-5m&to=now`;
 await take("light", { colorScheme: "light" }, host, hover);
 await take("dark", { colorScheme: "dark" }, host, hover);
-await take("compare", { colorScheme: "light" }, `${query()}&view=compare&${early}`);
-await take("source", { colorScheme: "dark" }, query('comm="busy"'), source);
+await take("compare", { colorScheme: "light" }, `${query(chosen)}&view=compare&${early}`, decided);
+await take("source", { colorScheme: "dark" }, query(chosen), source);
 await take("400", { colorScheme: "light", viewport: { width: 400, height: 860 } }, host);
-await take("600", { colorScheme: "light", viewport: { width: 600, height: 900 } }, query());
-await take("table", { colorScheme: "light" }, `${query()}&view=table`);
-await take("sandwich", { colorScheme: "dark" }, `${query('comm="busy"')}&view=sandwich&function=spin`);
-await take("deuteranopia", { colorScheme: "light" }, `${query()}&view=compare&${early}`, async (page) => {
+await take("600", { colorScheme: "light", viewport: { width: 600, height: 900 } }, host);
+await take("table", { colorScheme: "light" }, `${query(chosen)}&view=table`);
+await take("sandwich", { colorScheme: "dark" }, `${query(chosen)}&view=sandwich`);
+await take("deuteranopia", { colorScheme: "light" }, `${query(chosen)}&view=compare&${early}`, async (page) => {
+	await decided(page);
 	const session = await page.context().newCDPSession(page);
 	await session.send("Emulation.setEmulatedVisionDeficiency", { type: "deuteranopia" });
 });
 for (const view of process.argv.slice(3))
-	await take(view, { colorScheme: "light" }, `${query()}&view=${view}`, (page) => painted(page));
+	await take(view, { colorScheme: "light" }, `${query(chosen)}&view=${view}`, (page) => painted(page));
 await browser.close();
 /* page.mjs has begun a browser for tests, which none of these ends. */
 process.exit();
