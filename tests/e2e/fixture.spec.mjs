@@ -476,7 +476,7 @@ test("names that are slow to come are asked for ever more rarely: each time is a
 		assert.ok(asked >= 2 && asked <= 8, `${asked} times in a minute`);
 	}));
 
-test("live on a host that changes all the time: a minute costs less than a megabyte, and five leave nothing behind", () =>
+test("live on a host that changes all the time: under a megabyte a minute, and nothing stays", () =>
 	withPage({}, async (page) => {
 		/* Five minutes pass in ten seconds. */
 		await page.addInitScript(() => {
