@@ -42,7 +42,8 @@ if (first === "--serve") {
 			outDir: path.resolve(first ?? path.join(root, "dist")),
 			emptyOutDir: true,
 			target: "es2022",
-			modulePreload: { polyfill: false },
+			/* Parts fetched later name what they need themselves; the table of it is in the first load. */
+			modulePreload: false,
 			assetsInlineLimit: 0,
 			reportCompressedSize: false,
 		},

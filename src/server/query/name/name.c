@@ -206,6 +206,17 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 	return table->strings->over_budget ? IDMAP_NONE : id;
 }
 
+/* Half of the time that is left: an answer without some names is better than none. */
+static int64_t give_up_at(const struct work *work)
+{
+	int64_t now_ns = clock_monotonic_ns(), left_ns;
+
+	if (!work->shared->deadline_at_ns)
+		return INT64_MAX;
+	left_ns = work->shared->deadline_at_ns - now_ns;
+	return now_ns + (left_ns > 0 ? left_ns / 2 : 0);
+}
+
 int name_begin(struct name_table *table, struct work *work, struct resolver *resolver,
 	       struct arena *strings, struct err *err)
 {
@@ -214,7 +225,8 @@ int name_begin(struct name_table *table, struct work *work, struct resolver *res
 	*table = (struct name_table){ .work = work,
 				      .resolver = resolver,
 				      .strings = strings,
-				      .wait_until_ns = RESOLVE_WAIT_ALWAYS };
+				      .wait_until_ns = RESOLVE_WAIT_ALWAYS,
+				      .give_up_at_ns = give_up_at(work) };
 	arena_init(&table->scratch, work->limit_bytes);
 	work_add_map(work, &table->map);
 	work_add_map(work, &table->binaries_map);
@@ -393,8 +405,10 @@ static void open_symbols(const struct name_table *table, struct name_binary *bin
 			until_ns = clock_monotonic_ns() + LOOK_NS;
 		resolver_open(table->resolver, binary->build_id, binary->mapping, binary->by_offset,
 			      until_ns, &binary->symbols);
-		again = can_leave && (binary->symbols.reason == RESOLVE_PENDING ||
-				      binary->symbols.is_provisional);
+		again = can_leave &&
+			(binary->symbols.reason == RESOLVE_PENDING ||
+			 binary->symbols.is_provisional) &&
+			clock_monotonic_ns() < table->give_up_at_ns;
 		if (again && work_check(table->work, NULL))
 			again = false;
 		if (again)
