@@ -111,9 +111,10 @@ static uint64_t glob_of(uint64_t in, const char *name)
 
 static uint64_t statement(uint64_t file, uint32_t line)
 {
-	return put(
-		(uint64_t[]){ 0, 0, STATEMENT_FUNCTION + BIAS, 0, (uint64_t)line << 32, 0, file },
-		11);
+	const uint64_t words[11] = { 0, 0,   STATEMENT_FUNCTION + BIAS, 0, (uint64_t)line << 32,
+				     0, file };
+
+	return put(words, 11);
 }
 
 /* A sub whose first statement is behind another instruction. */

@@ -121,6 +121,8 @@ static void who_finds_a_seat_computes_and_its_answer_is_kept(void **state)
 	assert_false(ticket_find(&second, 8, &found)); /* the data has changed */
 	ticket_end(&second);
 	strbuf_free(&response.body);
+	strbuf_free(&found.body);
+	strbuf_free(&found.headers);
 }
 
 static void equal_queries_that_wait_get_one_answer(void **state)
@@ -149,6 +151,8 @@ static void equal_queries_that_wait_get_one_answer(void **state)
 	ticket_end(&leads.ticket);
 	ticket_end(&follows.ticket);
 	strbuf_free(&response.body);
+	strbuf_free(&follows.response.body);
+	strbuf_free(&follows.response.headers);
 }
 
 static void who_follows_a_query_that_fails_goes_on_itself(void **state)
