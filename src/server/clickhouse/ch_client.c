@@ -9,7 +9,7 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
-#include "codec/wire/base64.h"
+#include "net/client/fetch.h"
 #include "net/client/rest.h"
 #include "net/tls.h"
 
@@ -92,9 +92,7 @@ static int add_login(struct ch_client *client, const struct clickhouse_options *
 	strbuf_addf(&login, "%s:", options->user ? options->user : "default");
 	if (options->password_file)
 		rc = read_password(options->password_file, &login, err);
-	strbuf_add_text(&client->headers, "authorization: Basic ");
-	base64_encode(strbuf_slice(&login), true, &client->headers);
-	strbuf_add_text(&client->headers, "\r\n");
+	fetch_add_basic(&client->headers, "authorization", strbuf_slice(&login));
 	strbuf_wipe(&login);
 	return rc;
 }
@@ -434,57 +432,53 @@ static void add_target(const struct ch_client *client, int64_t timeout_ns, struc
 		    (long long)((timeout_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S));
 }
 
-int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns, uint64_t bytes_max,
-	    struct strbuf *ret, struct err *err)
+/* `more`: further settings of the statement. */
+static int send_statement(struct ch_client *client, struct statement *statement, int64_t timeout_ns,
+			  struct slice more, struct err *err)
 {
 	struct strbuf target = { 0 };
-	struct statement statement = { .body = sql,
-				       .deadline_at_ns = clock_monotonic_ns() + timeout_ns,
-				       .bytes_max = bytes_max,
-				       .rows = ret };
 	int rc;
 
 	add_target(client, timeout_ns, &target);
-	strbuf_add_text(&target, "&default_format=RowBinary&readonly=2"
-				 "&cancel_http_readonly_queries_on_client_close=1");
-	statement.target = strbuf_slice(&target);
-	rc = ask(client, &statement, err);
+	strbuf_add_slice(&target, more);
+	statement->target = strbuf_slice(&target);
+	statement->deadline_at_ns = clock_monotonic_ns() + timeout_ns;
+	rc = ask(client, statement, err);
 	strbuf_free(&target);
 	return rc;
 }
 
+int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns, uint64_t bytes_max,
+	    struct strbuf *ret, struct err *err)
+{
+	struct statement statement = { .body = sql, .bytes_max = bytes_max, .rows = ret };
+
+	return send_statement(client, &statement, timeout_ns,
+			      SLICE_LITERAL("&default_format=RowBinary&readonly=2"
+					    "&cancel_http_readonly_queries_on_client_close=1"),
+			      err);
+}
+
 int ch_run(struct ch_client *client, struct slice sql, int64_t timeout_ns, struct err *err)
 {
-	struct strbuf target = { 0 };
-	struct statement statement = { .body = sql,
-				       .deadline_at_ns = clock_monotonic_ns() + timeout_ns,
-				       .bytes_max = ANSWER_BYTES_MAX };
-	int rc;
+	struct statement statement = { .body = sql, .bytes_max = ANSWER_BYTES_MAX };
 
-	add_target(client, timeout_ns, &target);
-	statement.target = strbuf_slice(&target);
-	rc = ask(client, &statement, err);
-	strbuf_free(&target);
-	return rc;
+	return send_statement(client, &statement, timeout_ns, (struct slice){ 0 }, err);
 }
 
 int ch_insert(struct ch_client *client, const char *into, struct slice rows, int64_t timeout_ns,
 	      struct err *err)
 {
-	struct strbuf target = { 0 }, sql = { 0 };
-	struct statement statement = { .body = rows,
-				       .deadline_at_ns = clock_monotonic_ns() + timeout_ns,
-				       .bytes_max = ANSWER_BYTES_MAX };
+	struct statement statement = { .body = rows, .bytes_max = ANSWER_BYTES_MAX };
+	struct strbuf sql = { 0 }, more = { 0 };
 	int rc;
 
-	add_target(client, timeout_ns, &target);
 	strbuf_addf(&sql, "INSERT INTO %s FORMAT RowBinary", into);
-	strbuf_add_text(&target, "&async_insert=0&max_partitions_per_insert_block=0&query=");
-	add_escaped(&target, strbuf_text(&sql));
-	statement.target = strbuf_slice(&target);
-	rc = ask(client, &statement, err);
-	strbuf_free(&target);
+	strbuf_add_text(&more, "&async_insert=0&max_partitions_per_insert_block=0&query=");
+	add_escaped(&more, strbuf_text(&sql));
+	rc = send_statement(client, &statement, timeout_ns, strbuf_slice(&more), err);
 	strbuf_free(&sql);
+	strbuf_free(&more);
 	return rc;
 }
 

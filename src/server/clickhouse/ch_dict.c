@@ -66,7 +66,6 @@ struct ch_dict {
 	struct told *told;
 	uint32_t told_count, told_capacity;
 	struct idmap told_map;
-	size_t bytes; /* of places and told, about */
 };
 
 struct ch_dict *ch_dict_new(uint64_t id, ch_keep_f *keep, void *keep_context)
@@ -232,6 +231,20 @@ static void put_stacks(const struct ch_dict *dict, struct place *place,
 	place->added_count = 0;
 }
 
+/* Two columns: names, and values that are texts. */
+static void put_labels(const struct tables_view *view, const struct label_set *set,
+		       struct strbuf *rows)
+{
+	const struct label *labels = &view->labels[set->label_first];
+
+	strbuf_add_varint(rows, set->label_count);
+	for (uint32_t i = 0; i < set->label_count; i++)
+		ch_put_text(rows, tables_text(view, labels[i].name));
+	strbuf_add_varint(rows, set->label_count);
+	for (uint32_t i = 0; i < set->label_count; i++)
+		ch_put_text(rows, tables_text(view, labels[i].value));
+}
+
 static void put_label_set(const struct ch_dict *dict, const struct place *place,
 			  const struct tables_view *view, uint32_t id, struct strbuf *rows)
 {
@@ -240,12 +253,7 @@ static void put_label_set(const struct ch_dict *dict, const struct place *place,
 
 	put_place(dict, place, rows);
 	strbuf_add_u32(rows, id);
-	strbuf_add_varint(rows, set->label_count);
-	for (uint32_t i = 0; i < set->label_count; i++)
-		ch_put_text(rows, tables_text(view, labels[i].name));
-	strbuf_add_varint(rows, set->label_count);
-	for (uint32_t i = 0; i < set->label_count; i++)
-		ch_put_text(rows, tables_text(view, labels[i].value));
+	put_labels(view, set, rows);
 	strbuf_add_varint(rows, set->label_count);
 	for (uint32_t i = 0; i < set->label_count; i++)
 		ch_put_text(rows, tables_text(view, labels[i].unit));
@@ -282,7 +290,6 @@ static void put_series(const struct place *place, const struct tables_view *view
 {
 	const struct group *group = &view->groups[view->series[id].group];
 	const struct label_set *set = &view->label_sets[view->series[id].label_set];
-	const struct label *labels = &view->labels[set->label_first];
 	const struct column *columns = &view->columns[group->column_first];
 
 	ch_put_text(rows, place->tenant);
@@ -292,12 +299,7 @@ static void put_series(const struct place *place, const struct tables_view *view
 	ch_put_u16(rows, place->keep);
 	strbuf_add_u64(rows, told->series);
 	ch_put_u8(rows, told->labelled);
-	strbuf_add_varint(rows, set->label_count);
-	for (uint32_t i = 0; i < set->label_count; i++)
-		ch_put_text(rows, tables_text(view, labels[i].name));
-	strbuf_add_varint(rows, set->label_count);
-	for (uint32_t i = 0; i < set->label_count; i++)
-		ch_put_text(rows, tables_text(view, labels[i].value));
+	put_labels(view, set, rows);
 	strbuf_add_varint(rows, group->column_count);
 	for (uint32_t i = 0; i < group->column_count; i++)
 		ch_put_text(rows, tables_text(view, columns[i].sample_type));
