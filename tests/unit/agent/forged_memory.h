@@ -15,7 +15,9 @@
 #endif
 
 #define BASE 0x10000ull
+#ifndef IMAGE_WORDS
 #define IMAGE_WORDS 16384u
+#endif
 
 #ifndef IMAGE_PUT_END /* what lies behind is laid out otherwise */
 #define IMAGE_PUT_END (BASE + 8 * IMAGE_WORDS)

@@ -13,33 +13,12 @@
 #include "agent/bpf/shared.h"
 #include "agent/runtime/perl/perl_code.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
-#define BASE 0x10000ull
 #define IMAGE_WORDS 65536u
+#include "unit/agent/forged_memory.h"
+
 #define STATEMENT_FUNCTION 0x4000u /* pp_nextstate */
 #define BIAS 0x100000u
 #define RETURN 8u /* an instruction to return to */
-
-static uint64_t image[IMAGE_WORDS];
-static size_t used; /* words */
-
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	if (address < BASE || address - BASE > sizeof(image) ||
-	    len > sizeof(image) - (address - BASE))
-		return false;
-	memcpy(to, (const uint8_t *)image + (address - BASE), len);
-	return true;
-}
-
-static long walk_read(void *to, uint32_t bytes, uint64_t address)
-{
-	return read_image(NULL, address, to, bytes) ? 0 : -1;
-}
 
 #include "agent/bpf/script_perl.h"
 
@@ -55,21 +34,18 @@ static const struct script_perl_layout walk_36 = { .stack = 0xe0,
 
 static struct sample sample;
 
-static uint64_t put(const uint64_t *words, size_t count)
+static uint64_t put_aligned(const uint64_t *words, size_t count)
 {
-	uint64_t at = BASE + 8 * used;
+	uint64_t at = put(words, count);
 
-	assert_true(used + count <= IMAGE_WORDS);
-	memcpy(image + used, words, 8 * count);
-	used += count + (used + count) % 2; /* as malloc aligns */
+	used += used % 2; /* as malloc aligns */
 	return at;
 }
 
 static int setup(void **state)
 {
 	(void)state;
-	memset(image, 0, sizeof(image));
-	used = 4;
+	clear_image(4);
 	return 0;
 }
 
@@ -79,7 +55,7 @@ static uint64_t string(const char *text)
 
 	assert_true(strlen(text) < sizeof(words));
 	memcpy(words, text, strlen(text));
-	return put(words, strlen(text) / 8 + 9);
+	return put_aligned(words, strlen(text) / 8 + 9);
 }
 
 /* Of Perl's tables; `flags` are behind the text. */
@@ -91,22 +67,23 @@ static uint64_t key_of(const char *text, uint8_t flags)
 	memcpy((char *)words + 4, &length, 4);
 	memcpy((char *)words + 8, text, (size_t)length);
 	((uint8_t *)words)[8 + length + 1] = flags;
-	return put(words, 32);
+	return put_aligned(words, 32);
 }
 
 static uint64_t value_of(uint64_t body, uint32_t kind, uint64_t word)
 {
-	return put((uint64_t[]){ body, (uint64_t)kind << 32 | 1, word }, 3);
+	return put_aligned((uint64_t[]){ body, (uint64_t)kind << 32 | 1, word }, 3);
 }
 
 static uint64_t package(const char *name)
 {
-	return value_of(put((uint64_t[]){ 0, 0, 0, 7, key_of(name, 0), 0, 0, 0 }, 8), 12, 0);
+	return value_of(put_aligned((uint64_t[]){ 0, 0, 0, 7, key_of(name, 0), 0, 0, 0 }, 8), 12,
+			0);
 }
 
 static uint64_t glob_of(uint64_t in, const char *name)
 {
-	return value_of(put((uint64_t[]){ 0, 0, 0, 0, key_of(name, 0), in }, 6), 9, 0);
+	return value_of(put_aligned((uint64_t[]){ 0, 0, 0, 0, key_of(name, 0), in }, 6), 9, 0);
 }
 
 static uint64_t statement(uint64_t file, uint32_t line)
@@ -114,18 +91,18 @@ static uint64_t statement(uint64_t file, uint32_t line)
 	const uint64_t words[11] = { 0, 0,   STATEMENT_FUNCTION + BIAS, 0, (uint64_t)line << 32,
 				     0, file };
 
-	return put(words, 11);
+	return put_aligned(words, 11);
 }
 
 /* A sub whose first statement is behind another instruction. */
 static uint64_t sub_of(uint64_t in, uint64_t name, bool is_named, const char *file, uint32_t line)
 {
 	uint64_t path = string(file), first = statement(path, line);
-	uint64_t start = put((uint64_t[]){ first, 0, 0x5000 }, 3);
+	uint64_t start = put_aligned((uint64_t[]){ first, 0, 0x5000 }, 3);
 	uint64_t body[13] = { 0, 0, 0, 0, in, start, 0x77, name, path };
 
 	body[11] = (uint64_t)(is_named ? 0x8000u : 0) << 32;
-	return value_of(put(body, 13), 13, 0);
+	return value_of(put_aligned(body, 13), 13, 0);
 }
 
 static uint64_t sub_named(const char *in, const char *name)
@@ -135,9 +112,8 @@ static uint64_t sub_named(const char *in, const char *name)
 
 static enum script_code_result read_code(uint64_t word, struct script_code *ret)
 {
-	struct memory_reader memory = { read_image, NULL };
 
-	return perl_code_read(&memory, &perl_36, BIAS, word >> SCRIPT_PLACE_SHIFT,
+	return perl_code_read(&image_memory, &perl_36, BIAS, word >> SCRIPT_PLACE_SHIFT,
 			      SCRIPT_ADDRESS(word), ret);
 }
 
@@ -173,8 +149,8 @@ static void subs_are_called_with_their_package(void **state)
 	check(sub_of(shop, key_of("größe", 0), true, "/srv/a.pl", 3), "Shop::Cart::größe",
 	      "/srv/a.pl", 3);
 	/* A package that was deleted has no name. */
-	check(sub_of(value_of(put((uint64_t[8]){ 0 }, 8), 12, 0), key_of("f", 0), true, "(eval 17)",
-		     3),
+	check(sub_of(value_of(put_aligned((uint64_t[8]){ 0 }, 8), 12, 0), key_of("f", 0), true,
+		     "(eval 17)", 3),
 	      "f", "(eval)", 3);
 }
 
@@ -191,15 +167,14 @@ static void other_code_is_called_by_what_it_is(void **state)
 static void older_packages_have_names_behind_their_buckets(void **state)
 {
 	struct perl_layout older = { .is_threaded = true };
-	struct memory_reader memory = { read_image, NULL };
 	uint64_t buckets[12] = { 0 }, in, sub;
 	struct script_code code;
 
 	(void)state;
 	buckets[8] = key_of("Shop", 0);
-	in = value_of(put((uint64_t[]){ 0, 0, 0, 7 }, 4), 12, put(buckets, 12));
+	in = value_of(put_aligned((uint64_t[]){ 0, 0, 0, 7 }, 4), 12, put_aligned(buckets, 12));
 	sub = sub_of(in, key_of("add", 0), true, "/srv/shop.pl", 7);
-	assert_int_equal(perl_code_read(&memory, &older, 0, 0, sub, &code), SCRIPT_CODE_READ);
+	assert_int_equal(perl_code_read(&image_memory, &older, 0, 0, sub, &code), SCRIPT_CODE_READ);
 	assert_string_equal(code.function, "Shop::add");
 	script_code_fini(&code);
 }
@@ -244,8 +219,9 @@ static uint64_t stack_of(uint64_t outer, const struct context *contexts, size_t 
 		words[13 * i + 7] = contexts[i].next;
 		words[13 * i + 9] = contexts[i].sub;
 	}
-	at = put(words, 13 * (count ? count : 1));
-	return put((uint64_t[]){ 0, at, outer, 0, (uint32_t)(count - 1), kind << 32 | top, 0 }, 7);
+	at = put_aligned(words, 13 * (count ? count : 1));
+	return put_aligned(
+		(uint64_t[]){ 0, at, outer, 0, (uint32_t)(count - 1), kind << 32 | top, 0 }, 7);
 }
 
 /* Walks from a stack; returns how many entries. */
@@ -256,11 +232,11 @@ static size_t walk_from(uint64_t stack, uint64_t at_hand)
 
 	interpreter[0xe0 / 8] = stack;
 	interpreter[0xd0 / 8] = at_hand;
-	thread[(SCRIPT_KEYS_AT + 16 * 3 + 8) / 8] = put(interpreter, 32);
+	thread[(SCRIPT_KEYS_AT + 16 * 3 + 8) / 8] = put_aligned(interpreter, 32);
 	script.process.state_form = SCRIPT_STATE_KEY_NUMBER;
-	script.process.state_at = put(&key, 1);
+	script.process.state_at = put_aligned(&key, 1);
 	script.process.perl = walk_36;
-	if (!script_perl_start(&script, put(thread, 512)))
+	if (!script_perl_start(&script, put_aligned(thread, 512)))
 		return 0;
 	for (int i = 0; i < 4096; i++)
 		if (!script_perl_frame(&script, &sample))
@@ -372,7 +348,7 @@ static void copies_of_a_closure_are_one(void **state)
 
 	(void)state;
 	memcpy(words, image + (image[(sub - BASE) / 8] - BASE) / 8, sizeof(words));
-	copy = value_of(put(words, 13), 13, 0);
+	copy = value_of(put_aligned(words, 13), 13, 0);
 	contexts[1] = (struct context){ PERL_SUB, copy, RETURN, 0, at };
 	contexts[2] = (struct context){ PERL_SUB, other, RETURN, 1, at };
 	assert_int_equal(walk_from(stack_of(0, contexts, 3, 2, 1), at), 4);
