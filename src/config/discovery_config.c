@@ -130,7 +130,7 @@ static const struct field kubernetes_fields[] = {
 	{ "namespaces", FIELD_MAP, offsetof(struct discovery_config, namespaces), namespaces_fields,
 	  NULL },
 	{ "selectors", FIELD_OTHER, 0, NULL, take_selectors },
-	{ "kubeconfig_file", FIELD_REFUSED, 0, NULL, NULL },
+	ROW("kubeconfig_file", FIELD_PATH, kubeconfig_file),
 	{ "attach_metadata", FIELD_MAP, offsetof(struct discovery_config, attach_metadata),
 	  attach_fields, NULL },
 	ACCESS,
@@ -161,8 +161,8 @@ static const struct field consul_fields[] = {
 	ROW("tags", FIELD_TEXTS, consul.tags),
 	ROW("node_meta", FIELD_PAIRS, consul.node_meta),
 	ROW("refresh_interval", FIELD_DURATION, refresh_ns),
-	{ "filter", FIELD_REFUSED, 0, NULL, NULL },
-	{ "health_filter", FIELD_REFUSED, 0, NULL, NULL },
+	ROW("filter", FIELD_TEXT, consul.filter),
+	ROW("health_filter", FIELD_TEXT, consul.health_filter),
 	ACCESS,
 	{ 0 },
 };
@@ -188,8 +188,24 @@ static bool may_select(const struct discovery_config *config, struct slice role)
 	       (config->attach_metadata.node && slice_is(role, "node"));
 }
 
+/* A kubeconfig says all of it. */
+static bool says_who_we_are(const struct http_access_config *access)
+{
+	return access->basic.username.len || access->basic.username_file.len ||
+	       access->authorization.credentials.len ||
+	       access->authorization.credentials_file.len || access->bearer_token.len ||
+	       access->bearer_token_file.len || access->oauth2.token_url.len ||
+	       access->tls.ca.len || access->tls.ca_file.len || access->tls.cert.len ||
+	       access->tls.cert_file.len || access->tls.server_name.len ||
+	       access->tls.insecure_skip_verify || access->proxy_url.len;
+}
+
 static const char *why_bad_kubernetes(const struct discovery_config *config)
 {
+	if (config->kubeconfig_file.len && config->api_server.len)
+		return "kubeconfig_file and api_server exclude each other";
+	if (config->kubeconfig_file.len && says_who_we_are(&config->access))
+		return "kubeconfig_file says who we are: nothing else goes beside it";
 	if (config->role == DISCOVERY_ROLES)
 		return "\"role\" is not one of: pod, node, service, endpoints, endpointslice, "
 		       "ingress";

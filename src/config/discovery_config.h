@@ -69,7 +69,7 @@ struct discovery_config {
 	size_t filters_count;
 
 	enum discovery_role role; /* kubernetes */
-	struct slice role_text, api_server;
+	struct slice role_text, api_server, kubeconfig_file;
 	struct {
 		struct field_texts names;
 		bool own_namespace;
@@ -90,6 +90,7 @@ struct discovery_config {
 		struct slice server; /* HOST:PORT */
 		struct slice scheme, path_prefix, token, username, password;
 		struct slice datacenter, namespace_name, partition, tag_separator;
+		struct slice filter, health_filter; /* of the catalogue, and of instances */
 		bool allow_stale;
 		struct field_texts services, tags;
 		struct field_pairs node_meta;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discover_consul - consul_sd_configs: the instances of all services, or of those that are named or
- * have the tags. Consul is asked anew each 30 seconds.
+ * discover_consul - consul_sd_configs: the instances of all services, or of those that are named,
+ * have the tags or pass the filter, which Consul itself applies. It is asked anew each 30 seconds.
  */
 #include "net/client/fetch.h"
 #include "server/scrape/consul_answer.h"
@@ -87,6 +87,7 @@ static int add_instances(void *context, struct slice service, struct err *err)
 	strbuf_add_byte(&path, '?');
 	for (size_t i = 0; i < config->consul.tags.count; i++)
 		add_parameter(&path, "tag", config->consul.tags.items[i]);
+	add_parameter(&path, "filter", config->consul.health_filter);
 	rc = ask(asking, strbuf_slice(&path), err);
 	if (!rc)
 		rc = consul_answer_instances(strbuf_slice(&asking->body), config, service,
@@ -95,19 +96,23 @@ static int add_instances(void *context, struct slice service, struct err *err)
 	return rc;
 }
 
-/* Services that are named, without tags, need no catalogue. */
+/* Services that are named, without tags and filter, need no catalogue. */
 static int add_services(struct asking *asking, struct err *err)
 {
 	const struct discovery_config *config = asking->discovery->config;
-	struct strbuf catalogue = { 0 };
+	struct strbuf path = { 0 }, catalogue = { 0 };
 	int rc = 0;
 
-	if (config->consul.services.count && !config->consul.tags.count) {
+	if (config->consul.services.count && !config->consul.tags.count &&
+	    !config->consul.filter.len) {
 		for (size_t i = 0; !rc && i < config->consul.services.count; i++)
 			rc = add_instances(asking, config->consul.services.items[i], err);
 		return rc;
 	}
-	rc = ask(asking, SLICE_LITERAL("catalog/services?"), err);
+	strbuf_add_text(&path, "catalog/services?");
+	add_parameter(&path, "filter", config->consul.filter);
+	rc = ask(asking, strbuf_slice(&path), err);
+	strbuf_free(&path);
 	strbuf_add_slice(&catalogue, strbuf_slice(&asking->body));
 	if (!rc)
 		rc = consul_answer_services(strbuf_slice(&catalogue), config, add_instances, asking,

@@ -10,14 +10,15 @@
  * of all streams, at most each five seconds, and of none before all are listed.
  *
  * Inside a cluster the address, the token and the authority are those that Kubernetes gives each
- * pod. Each request reads the token anew, and a watch lasts for two minutes: so a token may change,
- * and a connection that is dead without a word costs that long.
+ * pod, unless a kubeconfig says them. Each request reads the token anew, and a watch lasts for two
+ * minutes: so a token may change, and a connection that is dead without a word costs that long.
  */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/whole_file.h"
 #include "server/scrape/discovery.h"
+#include "server/scrape/kubeconfig.h"
 #include "server/scrape/kubernetes_targets.h"
 
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
@@ -54,6 +55,8 @@ struct stream {
 
 struct kubernetes {
 	struct discovery *discovery;
+	struct kubeconfig
+		kubeconfig; /* what `access` borrows from, if the configuration names one */
 	struct http_access_config access;
 	struct strbuf server; /* "https://HOST:PORT" */
 	struct lock lock;
@@ -75,6 +78,24 @@ static const struct {
 
 /* Requests */
 
+static void take_server(struct kubernetes *kubernetes, struct slice server)
+{
+	while (server.data[server.len - 1] == '/') /* "https://" is before it */
+		server.len--;
+	strbuf_add_slice(&kubernetes->server, server);
+}
+
+static int read_kubeconfig(struct kubernetes *kubernetes, struct slice path, struct err *err)
+{
+	int rc = kubeconfig_read(path.data, &kubernetes->kubeconfig, err);
+
+	if (rc)
+		return err_wrap(err, "read kubeconfig_file");
+	kubernetes->access = kubernetes->kubeconfig.access;
+	take_server(kubernetes, kubernetes->kubeconfig.server);
+	return 0;
+}
+
 /* Where the server is, and who we are to it. */
 static int find_server(struct kubernetes *kubernetes, struct err *err)
 {
@@ -82,13 +103,11 @@ static int find_server(struct kubernetes *kubernetes, struct err *err)
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
 
+	if (config->kubeconfig_file.len)
+		return read_kubeconfig(kubernetes, config->kubeconfig_file, err);
 	kubernetes->access = config->access;
 	if (config->api_server.len) {
-		struct slice server = config->api_server;
-
-		while (server.data[server.len - 1] == '/') /* "https://" is before it */
-			server.len--;
-		strbuf_add_slice(&kubernetes->server, server);
+		take_server(kubernetes, config->api_server);
 		return 0;
 	}
 	if (!host || !port)
@@ -403,6 +422,7 @@ static void forget_streams(struct kubernetes *kubernetes)
 	kubernetes->streams = NULL;
 	kubernetes->count = 0;
 	strbuf_free(&kubernetes->server);
+	kubeconfig_free(&kubernetes->kubeconfig);
 }
 
 /* Targets */
