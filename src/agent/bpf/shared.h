@@ -314,6 +314,7 @@ struct staged_samples {
 	32768u			  /* a power of two; few stacks are larger when a program starts   \
 				   */
 #define STACK_RECORD_REGISTERS 21 /* of struct pt_regs */
+#define STACK_FAR_BYTES 8192u	  /* kept free for the stack that a stack was switched from */
 
 /*
  * The stack of a sample whose walk lacked what the agent is about to have: an unwind table, or the
@@ -325,10 +326,15 @@ struct stack_record {
 	__u64 pc, sp, fp, bx;	 /* where the walk begins */
 	__u64 registers[STACK_RECORD_REGISTERS];
 	__u64 start, bytes; /* of the memory in `words`: from the word that sp points at on */
+	/*
+	 * The memory behind it, if there is any: where the chain of frame pointers leads out of the
+	 * first. Go's runtime runs on stacks of its own, and what called it is on another one.
+	 */
+	__u64 far_start, far_bytes;
 	__u64 words[STACK_RECORD_BYTES / 8];
 };
 
-#define STACK_RECORD_HEADER_BYTES 280
+#define STACK_RECORD_HEADER_BYTES 296
 
 /* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {

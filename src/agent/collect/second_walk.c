@@ -61,13 +61,25 @@ struct second_walk {
 	const __u8 *chunks[TABLE_CHUNKS_MAX];
 };
 
+/* Where the copy has these bytes; NULL = not there. */
+static const char *find_bytes(const struct stack_record *stack, uint64_t address, uint64_t bytes)
+{
+	uint64_t near = address - stack->start, far = address - stack->far_start;
+
+	if (near < stack->bytes && bytes <= stack->bytes - near)
+		return (const char *)stack->words + near;
+	if (far < stack->far_bytes && bytes <= stack->far_bytes - far)
+		return (const char *)stack->words + stack->bytes + far;
+	return NULL;
+}
+
 static long walk_read(void *to, __u32 bytes, __u64 address)
 {
-	uint64_t at = address - stack_walked->start;
+	const char *from = find_bytes(stack_walked, address, bytes);
 
-	if (at >= stack_walked->bytes || bytes > stack_walked->bytes - at)
+	if (!from)
 		return -1;
-	memcpy(to, (const char *)stack_walked->words + at, bytes);
+	memcpy(to, from, bytes);
 	return 0;
 }
 
@@ -167,7 +179,8 @@ void second_walk_free(struct second_walk *second)
 bool second_walk_is_sound(const struct stack_record *stack, size_t len)
 {
 	return len >= STACK_RECORD_HEADER_BYTES && stack->bytes <= STACK_RECORD_BYTES &&
-	       len == STACK_RECORD_HEADER_BYTES + stack->bytes;
+	       stack->far_bytes <= STACK_RECORD_BYTES - stack->bytes &&
+	       len == STACK_RECORD_HEADER_BYTES + stack->bytes + stack->far_bytes;
 }
 
 static uint32_t removals(const struct second_walk *second)

@@ -53,6 +53,8 @@ static int chunk_fd(void *context, uint32_t index)
 
 static const struct second_walk_source source = { find_tables, chunk_fd, &world.removals, NULL };
 
+#define BY_POINTER (LIBRARY + 0x500) /* in the line whose frames are left by rbp */
+
 /* Lines of 128 bytes of code: CFA = rsp + 16; behind the first one, the end. */
 static int make_chunk(void)
 {
@@ -62,6 +64,7 @@ static int make_chunk(void)
 	memset(lines, 0xff, sizeof(lines));
 	for (size_t i = 0; i < 32; i++)
 		lines[i][0] = i == 1 ? (uint32_t)UNWIND_CFA_END << 11 : 2u << 1;
+	lines[10][0] = 1u | 2u << 1 | 1u << 11; /* CFA = rbp + 16, rbp before it */
 	assert_int_equal(ftruncate(fd, TABLE_CHUNK_BYTES), 0);
 	assert_int_equal(write(fd, lines, sizeof(lines)), sizeof(lines));
 	return fd;
@@ -169,6 +172,31 @@ static void what_was_not_copied_is_said_to_be_unreadable(void **state)
 	assert_int_equal(world.sample.user_count, 2);
 }
 
+#define FAR_STACK 0xc000100000ull
+
+/* As Go's runtime does: the words of the other stack come behind those of the first. */
+static void a_stack_goes_on_where_it_was_switched_from(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.stack.fp = FAR_STACK + 8;
+	world.stack.bytes = 16;
+	world.stack.far_start = FAR_STACK;
+	world.stack.far_bytes = 48;
+	world.stack.words[1] = BY_POINTER + 1;
+	world.stack.words[4] = PROGRAM + 0x201;
+	world.stack.words[6] = START + 1;
+	assert_true(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES + 64));
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 4);
+	assert_int_equal(world.sample.frames[3], PROGRAM + 0x200);
+	world.stack.far_bytes = 16;
+	world.sample.user_end = STACK_TABLE_PENDING;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_UNREADABLE);
+}
+
 static void mappings_that_are_not_known_are_waited_for(void **state)
 {
 	(void)state;
@@ -201,6 +229,12 @@ static void unsound_records_are_refused(void **state)
 	assert_true(second_walk_is_sound(&world.stack, len));
 	assert_false(second_walk_is_sound(&world.stack, len - 8));
 	assert_false(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES - 8));
+	world.stack.far_bytes = STACK_RECORD_BYTES - world.stack.bytes + 8;
+	assert_false(second_walk_is_sound(&world.stack,
+					  STACK_RECORD_HEADER_BYTES + STACK_RECORD_BYTES + 8));
+	world.stack.far_bytes = -world.stack.bytes; /* the sum is 0 */
+	assert_false(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES));
+	world.stack.far_bytes = 0;
 	world.stack.bytes = STACK_RECORD_BYTES + 8;
 	assert_false(
 		second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES + world.stack.bytes));
@@ -316,6 +350,7 @@ int main(void)
 		TEST(a_stack_is_whole_once_the_table_is_there),
 		TEST(a_table_that_is_taken_away_meanwhile_is_not_believed),
 		TEST(what_was_not_copied_is_said_to_be_unreadable),
+		TEST(a_stack_goes_on_where_it_was_switched_from),
 		TEST(mappings_that_are_not_known_are_waited_for),
 		TEST(a_return_address_that_is_no_code_is_told),
 		TEST(unsound_records_are_refused),
