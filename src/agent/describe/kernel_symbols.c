@@ -217,40 +217,65 @@ uint64_t kernel_symbols_hash_modules(const char *path)
 	return hash;
 }
 
+static void read_again(struct kernel_symbols *symbols, int fd, bool is_first)
+{
+	struct err err;
+
+	symbols->changed = NULL;
+	if (read_symbols(symbols, fd, KALLSYMS, &err) && is_first)
+		log_warn("agent", "kernel frames have no names", "reason=\"%s\"", err.message);
+}
+
 void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
 			    kernel_symbols_hash_f *programs, void *context, int64_t now_ns)
 {
 	bool first = symbols->wait_ns == 0;
 	uint64_t code_hash;
-	struct err err;
 
 	if (!first && now_ns - symbols->checked_at_ns < symbols->wait_ns)
 		return;
 	code_hash = hash_mix(hash_modules(files->modules), programs(context));
 	symbols->checked_at_ns = now_ns;
-	if (first || code_hash != symbols->code_hash)
+	if (first || code_hash != symbols->code_hash) {
 		symbols->wait_ns = WAIT_MIN_NS;
-	else if (!symbols->missed)
+		symbols->code_hash = code_hash;
+		symbols->changed = files;
+		if (first)
+			read_again(symbols, files->symbols, true);
 		return;
-	else if (symbols->wait_ns < WAIT_MAX_NS)
+	}
+	if (!symbols->missed)
+		return;
+	if (symbols->wait_ns < WAIT_MAX_NS)
 		symbols->wait_ns *= 2; /* some addresses never get a name */
-	if (read_symbols(symbols, files->symbols, KALLSYMS, &err) && first)
-		log_warn("agent", "kernel frames have no names", "reason=\"%s\"", err.message);
-	symbols->code_hash = code_hash;
+	read_again(symbols, files->symbols, false);
+}
+
+/* The last symbol that is not behind the address; NULL = none is near enough. */
+static const struct kernel_symbol *find_symbol(const struct kernel_symbols *symbols,
+					       uint64_t address)
+{
+	size_t low = bisect(0, symbols->count, i, symbols->items[i].address <= address);
+
+	if (!low || address - symbols->items[low - 1].address >= FUNCTION_BYTES_MAX)
+		return NULL;
+	return &symbols->items[low - 1];
 }
 
 bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struct slice *ret_name,
 			 struct slice *ret_module)
 {
-	/* The first symbol behind the address. */
-	size_t low = bisect(0, symbols->count, i, symbols->items[i].address <= address);
-	const struct kernel_symbol *symbol;
+	const struct kernel_symbol *symbol = find_symbol(symbols, address);
 
-	if (!low || address - symbols->items[low - 1].address >= FUNCTION_BYTES_MAX) {
+	/* What the kernel itself is called never changes. */
+	if (symbols->changed && (!symbol || symbol->module)) {
+		read_again(symbols, symbols->changed->symbols, false);
+		symbol = find_symbol(symbols, address);
+	}
+	if (!symbol) {
 		symbols->missed = true;
 		return false;
 	}
-	symbol = &symbols->items[low - 1];
 	*ret_name = slice_of(symbols->text.data + symbol->name);
 	*ret_module = symbol->module ? slice_of(symbols->text.data + symbol->module)
 				     : (struct slice){ 0 };

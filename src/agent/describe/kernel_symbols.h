@@ -4,8 +4,9 @@
  * and loaded BPF programs.
  *
  * When the kernel hides addresses (kernel.kptr_restrict) the table is empty and says why; lookups
- * then give the mapping only. Read again, at most once a minute, when modules or BPF programs have
- * come, gone or moved, or an address was not found. Owned by the drain thread.
+ * then give the mapping only. Read again, at most once a minute: when an address was not found, or
+ * modules or BPF programs have come, gone or moved and one of theirs is asked for. systemd loads
+ * programs with each service, and a reading takes a tenth of a second. Owned by the drain thread.
  */
 #ifndef FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
 #define FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
@@ -22,6 +23,11 @@ struct kernel_symbol {
 	uint32_t module; /* the same; 0 = the kernel itself */
 };
 
+/* /proc/kallsyms and /proc/modules, opened by who may see addresses; -1 = cannot be had. */
+struct kernel_symbol_files {
+	int symbols, modules;
+};
+
 struct kernel_symbols {
 	struct kernel_symbol *items; /* by address, one per address */
 	size_t count;
@@ -31,11 +37,8 @@ struct kernel_symbols {
 	int64_t checked_at_ns; /* monotonic */
 	int64_t wait_ns;       /* until the next check */
 	bool missed;	       /* an address was not found since the last reading */
-};
-
-/* /proc/kallsyms and /proc/modules, opened by who may see addresses; -1 = cannot be had. */
-struct kernel_symbol_files {
-	int symbols, modules;
+	/* Where what is loaded now has its names, if that has changed since; borrowed. */
+	const struct kernel_symbol_files *changed;
 };
 
 #define KERNEL_SYMBOL_FILES_NONE ((struct kernel_symbol_files){ -1, -1 })
@@ -53,7 +56,10 @@ uint64_t kernel_symbols_hash_modules(const char *path);
 /* Another number when BPF programs have come or gone; 0 = not known: missed addresses must tell. */
 typedef uint64_t kernel_symbols_hash_f(void *context);
 
-/* Reads /proc/kallsyms again if that is due. Failures keep the old table. */
+/*
+ * Reads /proc/kallsyms again if that is due, or notes that loaded code has changed. Failures keep
+ * the old table. `files` is read by kernel_symbols_find, too, and stays open until then.
+ */
 void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
 			    kernel_symbols_hash_f *programs, void *context, int64_t now_ns);
 

@@ -523,6 +523,52 @@ static void modules_that_moved_are_noticed(void **state)
 	assert_true(kernel_symbols_hash_modules(path) == 0);
 }
 
+static uint64_t programs;
+
+static uint64_t hash_programs(void *context)
+{
+	(void)context;
+	return programs;
+}
+
+static void expect_symbol(struct kernel_symbols *symbols, uint64_t address, const char *expected)
+{
+	struct slice name, module;
+
+	assert_true(kernel_symbols_find(symbols, address, &name, &module));
+	assert_true(slice_is(name, expected));
+}
+
+/* A reading costs more than a minute of samples: not for programs that no sample is in. */
+static void loaded_code_that_changed_is_read_when_it_is_asked_for(void **state)
+{
+	static const char *const first = "ffffffff81000000 T _text\nffffffff81000100 T core\n"
+					 "ffffffffc0300000 t old_program\t[bpf]\n";
+	static const char *const second = "ffffffff81000000 T _text\nffffffff81000100 T core_read\n"
+					  "ffffffffc0300000 t new_program\t[bpf]\n";
+	char path[] = "/tmp/firn-kallsyms-XXXXXX";
+	struct kernel_symbol_files files = { .modules = -1 };
+	struct kernel_symbols symbols = { 0 };
+	int64_t now_ns = 1;
+
+	(void)state;
+	files.symbols = mkstemp(path);
+	write_file(path, first);
+	programs = 1;
+	kernel_symbols_refresh(&symbols, &files, hash_programs, NULL, now_ns);
+	expect_symbol(&symbols, 0xffffffffc0300010, "old_program");
+	write_file(path, second);
+	programs = 2;
+	now_ns += 61 * CLOCK_NS_PER_S;
+	kernel_symbols_refresh(&symbols, &files, hash_programs, NULL, now_ns);
+	expect_symbol(&symbols, 0xffffffff81000110, "core");
+	expect_symbol(&symbols, 0xffffffffc0300010, "new_program");
+	expect_symbol(&symbols, 0xffffffff81000110, "core_read");
+	kernel_symbols_free(&symbols);
+	close(files.symbols);
+	unlink(path);
+}
+
 /* As nm reads them from a copy of the image. */
 static void functions_of_the_vdso_have_names(void **state)
 {
@@ -577,6 +623,7 @@ int main(void)
 		TEST(executable_of_an_ended_process_is_its_first_mapping),
 		cmocka_unit_test(hidden_kernel_addresses_are_explained),
 		cmocka_unit_test(modules_that_moved_are_noticed),
+		cmocka_unit_test(loaded_code_that_changed_is_read_when_it_is_asked_for),
 		cmocka_unit_test(functions_of_the_vdso_have_names),
 	};
 
