@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/scrape/kubeconfig.h"
+#include "remote/kubernetes/kubeconfig.h"
 
 #define FILE_NAME "dir/config"
 

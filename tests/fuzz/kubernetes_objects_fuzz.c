@@ -12,22 +12,35 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static int take(void *context, json_t *object, bool is_there, struct err *err)
+{
+	return kubernetes_objects_take(context, object, is_there, err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kubernetes_objects objects[KUBERNETES_RESOURCES];
 	const struct kubernetes_objects *sets[KUBERNETES_RESOURCES];
 	const struct kubernetes_view view = { sets, KUBERNETES_RESOURCES, true };
-	struct strbuf next = { 0 };
+	struct strbuf next = { 0 }, version = { 0 };
 
 	for (int i = 0; i < KUBERNETES_RESOURCES; i++) {
 		struct err err = { 0 };
 
+		const struct kubernetes_sink sink = { take, &objects[i] };
+		struct kubernetes_list list;
+
 		kubernetes_objects_init(&objects[i], (enum kubernetes_resource)i);
 		sets[i] = &objects[i];
-		if (kubernetes_objects_add_page(&objects[i], slice_from(data, size), &next, &err) &&
+		kubernetes_list_begin(&list, &sink);
+		if ((kubernetes_list_add(&list, slice_from(data, size / 2), &err) ||
+		     kubernetes_list_add(&list, slice_from(data + size / 2, size - size / 2),
+					 &err) ||
+		     kubernetes_list_end(&list, &version, &next, &err)) &&
 		    strncmp(err.message, SAYS, strlen(SAYS)) != 0)
 			abort();
-		if (kubernetes_objects_add_event(&objects[i], slice_from(data, size), &err) &&
+		kubernetes_list_free(&list);
+		if (kubernetes_event_read(slice_from(data, size), &sink, &version, &err) &&
 		    strncmp(err.message, SAYS, strlen(SAYS)) != 0)
 			abort();
 	}
@@ -46,5 +59,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < KUBERNETES_RESOURCES; i++)
 		kubernetes_objects_free(&objects[i]);
 	strbuf_free(&next);
+	strbuf_free(&version);
 	return 0;
 }

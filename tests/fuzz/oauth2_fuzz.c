@@ -2,7 +2,7 @@
 /* Any bytes are a token server's answer, whose token can stand in a header, or an error. */
 #include <stdlib.h>
 
-#include "server/scrape/oauth2.h"
+#include "remote/access/oauth2.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/identify/engine_answer.h"
 
-#include <jansson.h>
-
 #include "agent/identify/workload.h"
-
-static struct slice text_of(const json_t *value)
-{
-	return json_is_string(value)
-		       ? slice_from(json_string_value(value), json_string_length(value))
-		       : (struct slice){ 0 };
-}
+#include "codec/wire/json_read.h"
 
 /* What the kubelet notes on the containers that it has Docker make. */
 static void add_kubernetes(struct meta_labels *ret, const json_t *labels)
@@ -25,7 +17,7 @@ static void add_kubernetes(struct meta_labels *ret, const json_t *labels)
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		meta_labels_add(ret, known[i].name, text_of(json_object_get(labels, known[i].key)));
+		meta_labels_add(ret, known[i].name, json_text_at(labels, known[i].key));
 }
 
 static void add_labels(struct meta_labels *ret, json_t *labels)
@@ -38,7 +30,7 @@ static void add_labels(struct meta_labels *ret, json_t *labels)
 		if (!json_is_string(value))
 			continue;
 		meta_labels_add_of(ret, "__meta_docker_container_label_", slice_of(key),
-				   text_of(value));
+				   json_text_of(value));
 		meta_labels_add_of(ret, "__meta_docker_container_labelpresent_", slice_of(key),
 				   SLICE_LITERAL("true"));
 	}
@@ -50,13 +42,13 @@ int engine_answer_read(struct slice json, struct slice id, struct meta_labels *r
 	json_error_t problem;
 	json_t *answer = json_loadb(json.data ? json.data : "", json.len, 0, &problem);
 	const json_t *config = json_object_get(answer, "Config");
-	struct slice name = text_of(json_object_get(answer, "Name"));
+	struct slice name = json_text_at(answer, "Name");
 	int code = 0;
 
 	if (!answer) {
 		code = err_set(err, ERR_INVALID, "no JSON: %s in line %d", problem.text,
 			       problem.line);
-	} else if (!slice_equal(text_of(json_object_get(answer, "Id")), id)) {
+	} else if (!slice_equal(json_text_at(answer, "Id"), id)) {
 		code = err_set(err, ERR_INVALID, "the answer is not about this container");
 	} else {
 		if (slice_starts_with(name, SLICE_LITERAL("/")))
@@ -64,7 +56,7 @@ int engine_answer_read(struct slice json, struct slice id, struct meta_labels *r
 		meta_labels_add(ret, "__meta_docker_container_id", id);
 		meta_labels_add(ret, "__meta_docker_container_name", name);
 		meta_labels_add(ret, "__meta_docker_container_image",
-				text_of(json_object_get(config, "Image")));
+				json_text_at(config, "Image"));
 		add_labels(ret, json_object_get(config, "Labels"));
 	}
 	json_decref(answer);

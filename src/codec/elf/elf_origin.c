@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/elf/elf_origin.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "codec/elf/section_reader.h"
+#include "codec/wire/json_read.h"
 
 #define GO_MAGIC SLICE_LITERAL("\xff Go buildinf:")
 #define GO_HEADER_BYTES 32
@@ -216,11 +216,10 @@ static void read_go(int fd, const struct elf_info *info, const struct elf_sectio
 static void take_package(struct elf_origin *origin, struct slice json)
 {
 	json_t *package = json_loadb(json.data, json.len, JSON_DISABLE_EOF_CHECK, NULL);
-	const json_t *version = json_object_get(package, "version");
+	struct slice version = json_text_at(package, "version");
 
-	if (json_is_string(version))
-		set(&origin->version,
-		    slice_from(json_string_value(version), json_string_length(version)));
+	if (version.len)
+		set(&origin->version, version);
 	json_decref(package);
 }
 

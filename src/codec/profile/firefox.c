@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/profile/firefox.h"
 
-#include <jansson.h>
 #include <math.h>
+
+#include "codec/wire/json_read.h"
 
 #define VALUE_MAX 9e18
 #define NOT_THERE SIZE_MAX
@@ -61,11 +62,7 @@ static size_t index_at(const json_t *column, size_t at)
 
 static struct slice text_at(const struct reader *reader, size_t at)
 {
-	const json_t *text = at == NOT_THERE ? NULL : json_array_get(reader->strings, at);
-
-	return json_is_string(text)
-		       ? (struct slice){ json_string_value(text), json_string_length(text) }
-		       : (struct slice){ 0 };
+	return json_text_of(at == NOT_THERE ? NULL : json_array_get(reader->strings, at));
 }
 
 static void push(struct reader *reader, size_t number)

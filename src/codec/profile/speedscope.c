@@ -35,13 +35,6 @@ static int wrong(const struct reader *reader, const char *what)
 	return err_set(reader->err, ERR_INVALID, "speedscope: %s", what);
 }
 
-static struct slice text_of(const json_t *value)
-{
-	return json_is_string(value)
-		       ? (struct slice){ json_string_value(value), json_string_length(value) }
-		       : (struct slice){ 0 };
-}
-
 static int read_frames(struct reader *reader, const json_t *frames)
 {
 	size_t count = json_array_size(frames);
@@ -53,8 +46,8 @@ static int read_frames(struct reader *reader, const json_t *frames)
 	for (size_t i = 0; i < count; i++) {
 		const json_t *item = json_array_get(frames, i);
 		struct stack_builder_frame frame = {
-			.name = text_of(json_object_get(item, "name")),
-			.file = text_of(json_object_get(item, "file")),
+			.name = json_text_at(item, "name"),
+			.file = json_text_at(item, "file"),
 			.line = json_integer_value(json_object_get(item, "line")),
 		};
 
@@ -161,7 +154,7 @@ static int read_events(struct reader *reader, const json_t *events, double at, s
 
 	for (size_t i = 0; i < json_array_size(events); i++) {
 		const json_t *event = json_array_get(events, i);
-		struct slice type = text_of(json_object_get(event, "type"));
+		struct slice type = json_text_at(event, "type");
 		double now = json_number_value(json_object_get(event, "at"));
 		json_int_t frame = json_integer_value(json_object_get(event, "frame"));
 
@@ -197,7 +190,7 @@ static int read_profiles(struct reader *reader, const json_t *profiles)
 
 	for (size_t i = 0; !rc && i < count; i++) {
 		const json_t *profile = json_array_get(profiles, i);
-		struct slice type = text_of(json_object_get(profile, "type"));
+		struct slice type = json_text_at(profile, "type");
 
 		rc = begin_unit(reader, json_string_value(json_object_get(profile, "unit")));
 		if (!rc && slice_is(type, "sampled"))

@@ -81,3 +81,15 @@ void json_read_free(struct json_read *read)
 	budget_give(read->budget, read->paid_bytes);
 	*read = (struct json_read){ .budget = read->budget };
 }
+
+struct slice json_text_of(const json_t *value)
+{
+	return json_is_string(value)
+		       ? slice_from(json_string_value(value), json_string_length(value))
+		       : SLICE_LITERAL("");
+}
+
+struct slice json_text_at(const json_t *object, const char *name)
+{
+	return json_text_of(json_object_get(object, name));
+}

@@ -28,4 +28,11 @@ MUST_USE int json_read(struct slice text, size_t flags, const char *what, struct
 		       struct json_read *ret, struct err *err);
 void json_read_free(struct json_read *read);
 
+/*
+ * Texts of what was read; they live as long as the value does. What is no text, or is not there, is
+ * an empty one.
+ */
+struct slice json_text_of(const json_t *value);			   /* NULL is none */
+struct slice json_text_at(const json_t *object, const char *name); /* a member's */
+
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/s3/s3_credentials.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/whole_file.h"
+#include "codec/wire/json_read.h"
 #include "net/client/rest.h"
 #include "net/client/url.h"
 #include "net/s3/s3_answer.h"
@@ -137,10 +137,7 @@ static void set_end(struct s3_credentials *made, const char *end_text)
 
 static void set_member(const json_t *object, const char *name, struct strbuf *to)
 {
-	const json_t *member = json_object_get(object, name);
-
-	if (json_is_string(member))
-		strbuf_add(to, json_string_value(member), json_string_length(member));
+	strbuf_add_slice(to, json_text_at(object, name));
 }
 
 int s3_credentials_of_json(struct slice text, struct s3_credentials *ret, struct err *err)

@@ -7,18 +7,6 @@
 
 #define META "__meta_consul_"
 
-static struct slice text_of(const json_t *value)
-{
-	return json_is_string(value)
-		       ? slice_from(json_string_value(value), json_string_length(value))
-		       : (struct slice){ "", 0 };
-}
-
-static struct slice member(const json_t *object, const char *name)
-{
-	return text_of(json_object_get(object, name));
-}
-
 static bool is_named(const struct discovery_config *config, struct slice name)
 {
 	for (size_t i = 0; i < config->consul.services.count; i++)
@@ -34,7 +22,7 @@ static bool has_tag(const json_t *tags, struct slice wanted)
 
 	json_array_foreach(tags, i, tag)
 	{
-		if (slice_equal(text_of(tag), wanted))
+		if (slice_equal(json_text_of(tag), wanted))
 			return true;
 	}
 	return false;
@@ -81,7 +69,7 @@ static void add_pairs(struct found *into, const char *prefix, json_t *pairs)
 
 	json_object_foreach(pairs, key, value)
 	{
-		found_label_of(into, prefix, slice_of(key), text_of(value));
+		found_label_of(into, prefix, slice_of(key), json_text_of(value));
 	}
 }
 
@@ -97,7 +85,7 @@ static void add_tags(struct found *into, const json_t *tags, struct slice separa
 	{
 		if (i)
 			strbuf_add_slice(&text, separator);
-		strbuf_add_slice(&text, text_of(tag));
+		strbuf_add_slice(&text, json_text_of(tag));
 	}
 	strbuf_add_slice(&text, separator);
 	add(into, META "tags", (struct slice){ strbuf_text(&text), text.len });
@@ -113,7 +101,8 @@ static const char *health_of(const json_t *checks)
 
 	json_array_foreach(checks, i, check)
 	{
-		struct slice id = member(check, "CheckID"), status = member(check, "Status");
+		struct slice id = json_text_at(check, "CheckID"),
+			     status = json_text_at(check, "Status");
 		size_t level = 0;
 
 		if (slice_is(id, "_node_maintenance") ||
@@ -133,20 +122,20 @@ static void add_instance(struct found *into, const struct discovery_config *conf
 {
 	const json_t *node = json_object_get(entry, "Node");
 	const json_t *service = json_object_get(entry, "Service");
-	struct slice node_address = member(node, "Address");
-	struct slice address = member(service, "Address");
+	struct slice node_address = json_text_at(node, "Address");
+	struct slice address = json_text_at(service, "Address");
 	long long port = (long long)json_integer_value(json_object_get(service, "Port"));
 	struct slice host = address.len ? address : node_address;
 	bool is_ip6 = slice_find_byte(host, ':') != SIZE_MAX;
 
 	add(into, META "address", node_address);
-	add(into, META "node", member(node, "Node"));
-	add(into, META "namespace", member(service, "Namespace"));
-	add(into, META "partition", member(service, "Partition"));
+	add(into, META "node", json_text_at(node, "Node"));
+	add(into, META "namespace", json_text_at(service, "Namespace"));
+	add(into, META "partition", json_text_at(service, "Partition"));
 	add_tags(into, json_object_get(service, "Tags"), config->consul.tag_separator);
 	add(into, META "service_address", address);
 	found_labelf(into, META "service_port", "%lld", port);
-	add(into, META "service_id", member(service, "ID"));
+	add(into, META "service_id", json_text_at(service, "ID"));
 	add(into, META "health", slice_of(health_of(json_object_get(entry, "Checks"))));
 	add_pairs(into, META "metadata_", json_object_get(node, "Meta"));
 	add_pairs(into, META "service_metadata_", json_object_get(service, "Meta"));
@@ -185,7 +174,7 @@ int consul_answer_datacenter(struct slice answer, struct strbuf *ret, struct err
 	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
 	struct json_read read;
 	int rc = json_read(answer, 0, "Consul's agent", &budget, &read, err);
-	struct slice name = member(json_object_get(read.root, "Config"), "Datacenter");
+	struct slice name = json_text_at(json_object_get(read.root, "Config"), "Datacenter");
 
 	if (!rc && !name.len)
 		rc = err_set(err, ERR_INVALID, "Consul's agent: there is no Config.Datacenter");

@@ -30,7 +30,7 @@ static int ask(struct asking *asking, struct slice path, struct err *err)
 {
 	const struct discovery_config *config = asking->discovery->config;
 	struct strbuf url = { 0 }, headers = { 0 };
-	struct discovery_request request = { .timeout_ns = TIMEOUT_NS };
+	struct http_request request = { .timeout_ns = TIMEOUT_NS };
 	int rc;
 
 	strbuf_addf(&url, "%.*s://%.*s%s%.*s/v1/%.*s", SLICE_FMT(config->consul.scheme),

@@ -63,7 +63,7 @@ static int ask(struct discovery *discovery, const char *path, bool with_filters,
 	       struct err *err)
 {
 	struct strbuf url = { 0 };
-	struct discovery_request request = {
+	struct http_request request = {
 		.socket_path = socket_of(discovery->config, &url),
 		.timeout_ns = discovery->config->refresh_ns,
 	};

@@ -6,9 +6,9 @@
 void discover_http(struct discovery *discovery)
 {
 	const struct discovery_config *config = discovery->config;
-	const struct discovery_request request = { .url = config->url.data,
-						   .timeout_ns = config->refresh_ns,
-						   .headers = "accept: application/json\r\n" };
+	const struct http_request request = { .url = config->url.data,
+					      .timeout_ns = config->refresh_ns,
+					      .headers = "accept: application/json\r\n" };
 	struct strbuf body = { 0 };
 
 	do {

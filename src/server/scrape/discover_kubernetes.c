@@ -1,42 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * discover_kubernetes - kubernetes_sd_configs: what the API server has, listed once and then
- * watched.
+ * watched (remote/kubernetes).
  *
- * A stream is one resource (of one namespace) and has a thread: it lists, page by page, and from
- * the list's version on watches. A watch that ends, or is cut, goes on from the version of the last
- * whole event; when the server does not know that version any more (410), it is listed anew. Who
- * may list and not watch has the list each half a minute. The discovery's own thread makes targets
- * of all streams, at most each five seconds, and of none before all are listed.
- *
- * Inside a cluster the address, the token and the authority are those that Kubernetes gives each
- * pod, unless a kubeconfig says them. Each request reads the token anew, and a watch lasts for two
- * minutes: so a token may change, and a connection that is dead without a word costs that long.
+ * A stream is one resource (of one namespace) and has a thread. The discovery's own thread makes
+ * targets of all streams, at most each five seconds, and of none before all are listed.
  */
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/whole_file.h"
+#include "remote/kubernetes/kubeconfig.h"
+#include "remote/kubernetes/kubernetes_account.h"
 #include "server/scrape/discovery.h"
-#include "server/scrape/kubeconfig.h"
 #include "server/scrape/kubernetes_targets.h"
 
-#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
-#define NAMESPACE_BYTES_MAX 256u
-#define PAGE_OBJECTS "500"
-#define PAGES_MAX 1000u /* of one list */
-#define EVENT_BYTES_MAX ((size_t)16 << 20)
-#define WATCH_SECONDS "120"
-#define WATCH_NS (150 * CLOCK_NS_PER_S)
-#define LIST_NS (30 * CLOCK_NS_PER_S) /* for a page; between lists where nothing is watched */
-#define PAUSE_NS (1 * CLOCK_NS_PER_S) /* between watches */
 #define PAUSE_FAILED_NS (5 * CLOCK_NS_PER_S)
 #define LOOK_NS (200 * CLOCK_NS_PER_MS)
 #define PUBLISH_NS (5 * CLOCK_NS_PER_S)
 #define STACK_BYTES ((size_t)1 << 20)
-#define HTTP_FORBIDDEN 403
-#define HTTP_NOT_ALLOWED 405
-#define HTTP_GONE 410
 
 struct kubernetes;
 
@@ -44,13 +25,14 @@ struct stream {
 	struct kubernetes *of;
 	pthread_t thread;
 	bool has_thread;
-	struct strbuf namespace_name;	   /* empty: all of them */
+	struct strbuf namespace_name; /* empty: all of them */
+	enum kubernetes_resource resource;
 	struct kubernetes_objects objects; /* this, and what follows, guarded by of->lock */
 	bool is_listed, has_failed;
 	struct err err;
 	/* The stream's own. */
-	struct strbuf line; /* of a watch, as far as it has come */
-	bool is_watching;   /* the server has begun to answer */
+	struct kubernetes_objects fresh; /* a list that is not whole yet */
+	bool is_listing;
 };
 
 struct kubernetes {
@@ -64,19 +46,6 @@ struct kubernetes {
 	struct stream *streams;
 	size_t count;
 };
-
-static const struct {
-	const char *group, *name, *role;
-} resources[KUBERNETES_RESOURCES] = {
-	[KUBERNETES_PODS] = { "api/v1", "pods", "pod" },
-	[KUBERNETES_NODES] = { "api/v1", "nodes", "node" },
-	[KUBERNETES_SERVICES] = { "api/v1", "services", "service" },
-	[KUBERNETES_ENDPOINTS] = { "api/v1", "endpoints", "endpoints" },
-	[KUBERNETES_SLICES] = { "apis/discovery.k8s.io/v1", "endpointslices", "endpointslice" },
-	[KUBERNETES_INGRESSES] = { "apis/networking.k8s.io/v1", "ingresses", "ingress" },
-};
-
-/* Requests */
 
 static void take_server(struct kubernetes *kubernetes, struct slice server)
 {
@@ -100,8 +69,6 @@ static int read_kubeconfig(struct kubernetes *kubernetes, struct slice path, str
 static int find_server(struct kubernetes *kubernetes, struct err *err)
 {
 	const struct discovery_config *config = kubernetes->discovery->config;
-	const char *host = getenv("KUBERNETES_SERVICE_HOST");
-	const char *port = getenv("KUBERNETES_SERVICE_PORT");
 
 	if (config->kubeconfig_file.len)
 		return read_kubeconfig(kubernetes, config->kubeconfig_file, err);
@@ -110,228 +77,100 @@ static int find_server(struct kubernetes *kubernetes, struct err *err)
 		take_server(kubernetes, config->api_server);
 		return 0;
 	}
-	if (!host || !port)
-		return err_set(err, ERR_INVALID,
-			       "\"api_server\" is missing, and this is not a pod of Kubernetes "
-			       "(KUBERNETES_SERVICE_HOST is not set)");
-	strbuf_addf(&kubernetes->server, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s",
-		    host, port);
-	kubernetes->access.tls.ca_file = slice_of(ACCOUNT "ca.crt");
-	kubernetes->access.bearer_token_file = slice_of(ACCOUNT "token");
-	return 0;
+	if (kubernetes_account_find(&kubernetes->server, &kubernetes->access))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "\"api_server\" is missing, and this is not a pod of Kubernetes "
+		       "(KUBERNETES_SERVICE_HOST is not set)");
 }
 
-static void add_parameter(struct strbuf *url, const char *name, struct slice value)
+/* What a stream brings */
+
+static void begin_list(void *context)
 {
-	if (!value.len)
-		return;
-	strbuf_addf(url, "&%s=", name);
-	for (size_t i = 0; i < value.len; i++)
-		strbuf_addf(url, "%%%02X", (unsigned char)value.data[i]);
+	struct stream *stream = context;
+
+	kubernetes_objects_init(&stream->fresh, stream->resource);
+	stream->is_listing = true;
 }
 
-static void add_url(const struct stream *stream, const char *parameters, struct strbuf *url)
+static int take(void *context, json_t *object, bool is_there, struct err *err)
 {
-	const struct discovery_config *config = stream->of->discovery->config;
-	enum kubernetes_resource resource = stream->objects.resource;
-
-	strbuf_addf(url, "%s/%s/", strbuf_text(&stream->of->server), resources[resource].group);
-	if (stream->namespace_name.len)
-		strbuf_addf(url, "namespaces/%s/", strbuf_text(&stream->namespace_name));
-	strbuf_addf(url, "%s?%s", resources[resource].name, parameters);
-	for (size_t i = 0; i < config->selectors_count; i++) {
-		if (!slice_is(config->selectors[i].role, resources[resource].role))
-			continue;
-		add_parameter(url, "labelSelector", config->selectors[i].label);
-		add_parameter(url, "fieldSelector", config->selectors[i].field);
-	}
-}
-
-/* Lists */
-
-static int list_page(struct stream *stream, struct kubernetes_objects *into, struct strbuf *next,
-		     struct err *err)
-{
-	struct strbuf url = { 0 }, body = { 0 };
-	struct discovery_request request = { .headers = "accept: application/json\r\n",
-					     .access = &stream->of->access,
-					     .timeout_ns = LIST_NS };
+	struct stream *stream = context;
 	int rc;
 
-	add_url(stream, "limit=" PAGE_OBJECTS, &url);
-	add_parameter(&url, "continue", (struct slice){ strbuf_text(next), next->len });
-	request.url = strbuf_text(&url);
-	rc = discovery_get_body(stream->of->discovery, &request, &body, err);
-	if (!rc)
-		rc = kubernetes_objects_add_page(into, strbuf_slice(&body), next, err);
-	strbuf_free(&url);
-	strbuf_free(&body);
+	if (stream->is_listing)
+		return kubernetes_objects_take(&stream->fresh, object, is_there, err);
+	lock_take(&stream->of->lock);
+	rc = kubernetes_objects_take(&stream->objects, object, is_there, err);
+	stream->of->changes++;
+	lock_give(&stream->of->lock);
 	return rc;
 }
 
-static void note_good(struct stream *stream)
+/* All of a whole list takes the place of what was known. */
+static void end_list(void *context, bool is_whole)
 {
-	lock_take(&stream->of->lock);
-	stream->has_failed = false;
-	lock_give(&stream->of->lock);
-}
+	struct stream *stream = context;
+	struct kubernetes_objects old = stream->fresh;
 
-static void note_failure(struct stream *stream, const struct err *err)
-{
-	lock_take(&stream->of->lock);
-	stream->has_failed = true;
-	stream->err = *err;
-	lock_give(&stream->of->lock);
-}
-
-/* All of it takes the place of what was known. */
-static int list(struct stream *stream, struct err *err)
-{
-	struct kubernetes_objects fresh, old;
-	struct strbuf next = { 0 };
-	unsigned pages = 0;
-	int rc;
-
-	kubernetes_objects_init(&fresh, stream->objects.resource);
-	do {
-		if (++pages > PAGES_MAX)
-			rc = err_set(err, ERR_LIMIT, "Kubernetes' list has more than %u pages",
-				     PAGES_MAX);
-		else
-			rc = list_page(stream, &fresh, &next, err);
-	} while (!rc && next.len);
-	strbuf_free(&next);
-	if (rc) {
-		kubernetes_objects_free(&fresh);
-		return rc;
+	stream->is_listing = false;
+	if (is_whole) {
+		lock_take(&stream->of->lock);
+		old = stream->objects;
+		stream->objects = stream->fresh;
+		stream->is_listed = true;
+		stream->of->changes++;
+		lock_give(&stream->of->lock);
 	}
-	lock_take(&stream->of->lock);
-	old = stream->objects;
-	stream->objects = fresh;
-	stream->is_listed = true;
-	stream->has_failed = false;
-	stream->of->changes++;
-	lock_give(&stream->of->lock);
 	kubernetes_objects_free(&old);
-	return 0;
 }
 
-/* Watches */
-
-static int begin_watch(void *context, uint64_t bytes, struct err *err)
+static void tell(void *context, const struct err *failure)
 {
 	struct stream *stream = context;
-
-	(void)bytes;
-	(void)err;
-	stream->is_watching = true;
-	note_good(stream);
-	return 0;
-}
-
-static int take_line(struct stream *stream, struct err *err)
-{
-	int rc;
 
 	lock_take(&stream->of->lock);
-	rc = kubernetes_objects_add_event(&stream->objects, strbuf_slice(&stream->line), err);
-	stream->of->changes++;
+	stream->has_failed = failure;
+	if (failure)
+		stream->err = *failure;
 	lock_give(&stream->of->lock);
-	strbuf_clear(&stream->line);
-	return rc;
 }
 
-static int take_piece(void *context, struct slice bytes, struct err *err)
+static bool sleep_on(void *context, int64_t ns)
 {
-	struct stream *stream = context;
-	int rc = 0;
+	const struct stream *stream = context;
 
-	while (!rc && bytes.len) {
-		size_t end = slice_find_byte(bytes, '\n');
-		size_t piece = end == SIZE_MAX ? bytes.len : end;
-
-		if (stream->line.len + piece > EVENT_BYTES_MAX)
-			return err_set(err, ERR_LIMIT, "an event of more than %zu MiB",
-				       EVENT_BYTES_MAX >> 20);
-		strbuf_add(&stream->line, bytes.data, piece);
-		bytes = slice_tail(bytes, end == SIZE_MAX ? piece : piece + 1);
-		if (end != SIZE_MAX && stream->line.len)
-			rc = take_line(stream, err);
-	}
-	return rc;
-}
-
-/* 0 when it has ended as watches do, also by a cut; ERR_NOT_FOUND: to be listed anew. */
-static int watch(struct stream *stream, int *ret_status, struct err *err)
-{
-	struct strbuf url = { 0 };
-	struct discovery_request request = { .headers = "accept: application/json\r\n",
-					     .access = &stream->of->access,
-					     .timeout_ns = WATCH_NS,
-					     .begin = begin_watch,
-					     .take = take_piece,
-					     .context = stream };
-	int rc;
-
-	add_url(stream, "watch=true&allowWatchBookmarks=true&timeoutSeconds=" WATCH_SECONDS, &url);
-	/* Only this thread changes the version. */
-	add_parameter(&url, "resourceVersion",
-		      (struct slice){ strbuf_text(&stream->objects.version),
-				      stream->objects.version.len });
-	request.url = strbuf_text(&url);
-	stream->is_watching = false;
-	strbuf_clear(&stream->line);
-	rc = discovery_get(stream->of->discovery, &request, ret_status, err);
-	strbuf_free(&url);
-	if (*ret_status == HTTP_GONE)
-		return err_set(err, ERR_NOT_FOUND, "the watch is too old");
-	return stream->is_watching && (rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE) ? 0 : rc;
-}
-
-static bool may_not_watch(int status)
-{
-	return status == HTTP_FORBIDDEN || status == HTTP_NOT_ALLOWED;
-}
-
-/* Until the list is wanted anew. */
-static void watch_on(struct stream *stream)
-{
-	struct discovery *discovery = stream->of->discovery;
-	int64_t pause_ns = 0;
-	struct err err;
-
-	while (discovery_sleep(discovery, pause_ns)) {
-		int status, rc = watch(stream, &status, &err);
-
-		if (atomic_load(&discovery->stops))
-			return;
-		if (may_not_watch(status)) {
-			discovery_sleep(discovery, LIST_NS);
-			return;
-		}
-		pause_ns = rc ? PAUSE_FAILED_NS : PAUSE_NS;
-		if (rc == -ERR_NOT_FOUND || rc == -ERR_INVALID || rc == -ERR_LIMIT) {
-			discovery_sleep(discovery, PAUSE_NS);
-			return;
-		}
-		if (rc)
-			note_failure(stream, &err);
-	}
+	return discovery_sleep(stream->of->discovery, ns);
 }
 
 static void *run(void *argument)
 {
 	struct stream *stream = argument;
-	struct err err;
+	struct discovery *discovery = stream->of->discovery;
+	const struct discovery_config *config = discovery->config;
+	struct kubernetes_stream options = {
+		.server = strbuf_text(&stream->of->server),
+		.access = &stream->of->access,
+		.resource = stream->resource,
+		.namespace_name = strbuf_slice(&stream->namespace_name),
+		.stops = &discovery->stops,
+		.sleep = sleep_on,
+		.begin_list = begin_list,
+		.take = take,
+		.end_list = end_list,
+		.tell = tell,
+		.context = stream,
+	};
 
-	do {
-		int rc = list(stream, &err);
-
-		if (rc)
-			note_failure(stream, &err);
-		else
-			watch_on(stream);
-	} while (discovery_sleep(stream->of->discovery, stream->has_failed ? PAUSE_FAILED_NS : 0));
+	for (size_t i = 0; i < config->selectors_count; i++) {
+		if (!slice_is(config->selectors[i].role,
+			      kubernetes_resource_roles[stream->resource]))
+			continue;
+		options.label_selector = config->selectors[i].label;
+		options.field_selector = config->selectors[i].field;
+	}
+	kubernetes_stream_run(&options);
 	return NULL;
 }
 
@@ -343,6 +182,7 @@ static void add_stream(struct kubernetes *kubernetes, enum kubernetes_resource r
 	struct stream *stream = &kubernetes->streams[kubernetes->count++];
 
 	stream->of = kubernetes;
+	stream->resource = resource;
 	kubernetes_objects_init(&stream->objects, resource);
 	strbuf_add_slice(&stream->namespace_name, namespace_name);
 }
@@ -351,11 +191,10 @@ static int add_own_namespace(struct kubernetes *kubernetes, enum kubernetes_reso
 			     struct err *err)
 {
 	struct strbuf name = { 0 };
-	int rc = whole_file_read(ACCOUNT "namespace", NAMESPACE_BYTES_MAX, &name, err);
+	int rc = kubernetes_account_namespace(&name, err);
 
 	if (!rc)
-		add_stream(kubernetes, resource,
-			   slice_trim((struct slice){ strbuf_text(&name), name.len }));
+		add_stream(kubernetes, resource, strbuf_slice(&name));
 	strbuf_free(&name);
 	return rc;
 }
@@ -402,7 +241,7 @@ static void start_streams(struct kubernetes *kubernetes)
 		if (!code)
 			continue;
 		err_set_errno(&err, code, "start a thread for Kubernetes");
-		note_failure(stream, &err);
+		tell(stream, &err);
 	}
 	pthread_attr_destroy(&attributes);
 }
@@ -416,7 +255,6 @@ static void forget_streams(struct kubernetes *kubernetes)
 			pthread_join(stream->thread, NULL);
 		kubernetes_objects_free(&stream->objects);
 		strbuf_free(&stream->namespace_name);
-		strbuf_free(&stream->line);
 	}
 	free(kubernetes->streams);
 	kubernetes->streams = NULL;

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/scrape/http_access.h"
 
 #define STACK_BYTES ((size_t)1 << 20)
 
@@ -196,37 +195,16 @@ bool discovery_sleep(struct discovery *discovery, int64_t ns)
 	return !atomic_load(&discovery->stops);
 }
 
-int discovery_get(struct discovery *discovery, const struct discovery_request *request,
-		  int *ret_status, struct err *err)
+static int get(struct discovery *discovery, const struct http_request *request, int *ret_status,
+	       struct err *err)
 {
-	const struct http_access_config *config =
-		request->access ? request->access : &discovery->config->access;
-	struct strbuf refusal = { 0 };
-	struct http_access access;
-	struct fetch fetch = {
-		.url = request->url,
-		.socket_path = request->socket_path,
-		.deadline_at_ns = clock_monotonic_ns() + request->timeout_ns,
-		.body_bytes_max = DISCOVERY_BODY_BYTES_MAX,
-		.begin = request->begin,
-		.take = request->take,
-		.context = request->context,
-		.cancelled = &discovery->stops,
-		.may_end_with_connection = true, /* half a list is none */
-		.refusal = &refusal,
-	};
-	int rc = http_access_make(config, request->headers, &fetch, &access, err);
+	struct http_request with = *request;
 
-	*ret_status = 0;
-	if (!rc)
-		rc = fetch_get(&fetch, ret_status, err);
-	if (!rc && *ret_status != 200)
-		rc = fetch_refused(*ret_status, &refusal, err);
-	if (rc && rc != -ERR_CANCELLED)
-		err_wrap(err, "GET %.200s", request->url);
-	http_access_free(&access);
-	strbuf_free(&refusal);
-	return rc;
+	if (!with.access)
+		with.access = &discovery->config->access;
+	with.body_bytes_max = DISCOVERY_BODY_BYTES_MAX;
+	with.cancelled = &discovery->stops;
+	return http_access_get(&with, ret_status, err);
 }
 
 static int keep(void *context, struct slice bytes, struct err *err)
@@ -236,14 +214,14 @@ static int keep(void *context, struct slice bytes, struct err *err)
 	return 0;
 }
 
-int discovery_get_body(struct discovery *discovery, const struct discovery_request *request,
+int discovery_get_body(struct discovery *discovery, const struct http_request *request,
 		       struct strbuf *ret, struct err *err)
 {
-	struct discovery_request with = *request;
+	struct http_request with = *request;
 	int status;
 
 	with.take = keep;
 	with.context = ret;
 	strbuf_clear(ret);
-	return discovery_get(discovery, &with, &status, err);
+	return get(discovery, &with, &status, err);
 }

@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/strbuf.h"
 #include "config/discovery_config.h"
+#include "remote/access/http_access.h"
 #include "server/scrape/found.h"
 
 #define DISCOVERY_BODY_BYTES_MAX ((uint64_t)32 << 20)
@@ -56,22 +57,11 @@ void discovery_publish(struct discovery *discovery, struct found *found); /* tak
 void discovery_fail(struct discovery *discovery, const struct err *err);
 bool discovery_sleep(struct discovery *discovery, int64_t ns); /* false: it is to stop */
 
-struct discovery_request {
-	const char *url, *socket_path;
-	const char *headers;			 /* besides what proves who we are; may be NULL */
-	const struct http_access_config *access; /* NULL: the configured one */
-	int64_t timeout_ns;
-	/* The body of a 200 begins; may be NULL. */
-	int (*begin)(void *context, uint64_t bytes, struct err *err);
-	int (*take)(void *context, struct slice bytes, struct err *err);
-	void *context;
-};
-
-/* ERR_UNAVAILABLE with the beginning of the answer when its status is not 200 (and *ret_status). */
-int discovery_get(struct discovery *discovery, const struct discovery_request *request,
-		  int *ret_status, struct err *err);
-/* The same, with all of the body. */
-int discovery_get_body(struct discovery *discovery, const struct discovery_request *request,
+/*
+ * http_access_get of a whole body, which ends when the discovery does, by the configured access
+ * where the request has none.
+ */
+int discovery_get_body(struct discovery *discovery, const struct http_request *request,
 		       struct strbuf *ret, struct err *err);
 
 /* Bodies of them run until discovery->stops. */

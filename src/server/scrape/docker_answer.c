@@ -17,18 +17,6 @@ struct reading {
 	struct found *into;
 };
 
-static struct slice text_of(const json_t *value)
-{
-	return json_is_string(value)
-		       ? slice_from(json_string_value(value), json_string_length(value))
-		       : (struct slice){ "", 0 };
-}
-
-static struct slice member(const json_t *object, const char *name)
-{
-	return text_of(json_object_get(object, name));
-}
-
 static void add_labels(struct found *into, const char *prefix, json_t *labels)
 {
 	const json_t *value;
@@ -36,13 +24,13 @@ static void add_labels(struct found *into, const char *prefix, json_t *labels)
 
 	json_object_foreach(labels, key, value)
 	{
-		found_label_of(into, prefix, slice_of(key), text_of(value));
+		found_label_of(into, prefix, slice_of(key), json_text_of(value));
 	}
 }
 
 static struct slice mode_of(const json_t *container)
 {
-	return member(json_object_get(container, "HostConfig"), "NetworkMode");
+	return json_text_at(json_object_get(container, "HostConfig"), "NetworkMode");
 }
 
 /* Its networks by name, or those of the container whose network it shares. */
@@ -78,16 +66,19 @@ static void add_bool(struct found *into, const char *name, const json_t *value)
 
 static void add_network_labels(const struct reading *reading, const json_t *endpoint)
 {
-	struct slice id = member(endpoint, "NetworkID");
+	struct slice id = json_text_at(endpoint, "NetworkID");
 	json_t *network = json_object_get(reading->networks, id.data);
 	struct found *into = reading->into;
 
-	found_label(into, SLICE_LITERAL("__meta_docker_network_ip"), member(endpoint, "IPAddress"));
+	found_label(into, SLICE_LITERAL("__meta_docker_network_ip"),
+		    json_text_at(endpoint, "IPAddress"));
 	if (!network)
 		return;
 	found_label(into, SLICE_LITERAL("__meta_docker_network_id"), id);
-	found_label(into, SLICE_LITERAL("__meta_docker_network_name"), member(network, "Name"));
-	found_label(into, SLICE_LITERAL("__meta_docker_network_scope"), member(network, "Scope"));
+	found_label(into, SLICE_LITERAL("__meta_docker_network_name"),
+		    json_text_at(network, "Name"));
+	found_label(into, SLICE_LITERAL("__meta_docker_network_scope"),
+		    json_text_at(network, "Scope"));
 	add_bool(into, "__meta_docker_network_internal", json_object_get(network, "Internal"));
 	add_bool(into, "__meta_docker_network_ingress", json_object_get(network, "Ingress"));
 	add_labels(into, "__meta_docker_network_label_", json_object_get(network, "Labels"));
@@ -107,13 +98,14 @@ static bool add_ports(const struct reading *reading, const json_t *container, st
 		json_int_t private = json_integer_value(json_object_get(port, "PrivatePort"));
 		json_int_t public = json_integer_value(json_object_get(port, "PublicPort"));
 
-		if (!slice_is(member(port, "Type"), "tcp") || private < 1 || private > UINT16_MAX)
+		if (!slice_is(json_text_at(port, "Type"), "tcp") || private < 1 ||
+		    private > UINT16_MAX)
 			continue;
 		found_labelf(into, "__meta_docker_port_private", "%lld", (long long)private);
 		if (public > 0) {
 			found_labelf(into, "__meta_docker_port_public", "%lld", (long long)public);
 			found_label(into, SLICE_LITERAL("__meta_docker_port_public_ip"),
-				    member(port, "IP"));
+				    json_text_at(port, "IP"));
 		}
 		add_address(into, ip, (uint64_t) private);
 		found_target(into, mark);
@@ -125,7 +117,7 @@ static bool add_ports(const struct reading *reading, const json_t *container, st
 static void add_network(const struct reading *reading, const json_t *container,
 			const json_t *endpoint)
 {
-	struct slice ip = member(endpoint, "IPAddress");
+	struct slice ip = json_text_at(endpoint, "IPAddress");
 	struct found *into = reading->into;
 	size_t mark = found_mark(into);
 
@@ -162,12 +154,13 @@ static void add_networks(const struct reading *reading, const json_t *container,
 
 static void add_container(const struct reading *reading, const json_t *container)
 {
-	struct slice name = text_of(json_array_get(json_object_get(container, "Names"), 0));
+	struct slice name = json_text_of(json_array_get(json_object_get(container, "Names"), 0));
 	struct found *into = reading->into;
 
 	if (!name.len)
 		return;
-	found_label(into, SLICE_LITERAL("__meta_docker_container_id"), member(container, "Id"));
+	found_label(into, SLICE_LITERAL("__meta_docker_container_id"),
+		    json_text_at(container, "Id"));
 	found_label(into, SLICE_LITERAL("__meta_docker_container_name"), name);
 	found_label(into, SLICE_LITERAL("__meta_docker_container_network_mode"),
 		    mode_of(container));

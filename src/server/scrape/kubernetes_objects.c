@@ -3,11 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/budget.h"
 #include "codec/wire/json_read.h"
-#include "server/scrape/discovery.h"
-
-#define GONE 410 /* what a watch begins with is not known any more */
 
 /* What stays of an object. An array stands for each of its elements. */
 struct wanted {
@@ -114,23 +110,16 @@ void kubernetes_objects_init(struct kubernetes_objects *objects, enum kubernetes
 void kubernetes_objects_free(struct kubernetes_objects *objects)
 {
 	json_decref(objects->texts);
-	strbuf_free(&objects->version);
 	objects->texts = NULL;
 	objects->bytes = 0;
-}
-
-static const char *text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
 }
 
 static void key_of(const json_t *object, struct strbuf *ret)
 {
 	const json_t *about = json_object_get(object, "metadata");
 
-	strbuf_addf(ret, "%s/%s", text_of(about, "namespace"), text_of(about, "name"));
+	strbuf_addf(ret, "%.*s/%.*s", SLICE_FMT(json_text_at(about, "namespace")),
+		    SLICE_FMT(json_text_at(about, "name")));
 }
 
 static void forget(struct kubernetes_objects *objects, const char *key)
@@ -161,84 +150,17 @@ static int keep(struct kubernetes_objects *objects, const char *key, json_t *obj
 	return 0;
 }
 
-static void note_version(struct kubernetes_objects *objects, const json_t *about)
-{
-	const char *version = text_of(about, "resourceVersion");
-
-	if (!version[0])
-		return;
-	strbuf_clear(&objects->version);
-	strbuf_add_text(&objects->version, version);
-}
-
-static int add(struct kubernetes_objects *objects, json_t *object, struct err *err)
+int kubernetes_objects_take(struct kubernetes_objects *objects, json_t *object, bool is_there,
+			    struct err *err)
 {
 	struct strbuf key = { 0 };
-	int rc;
+	int rc = 0;
 
 	key_of(object, &key);
-	rc = keep(objects, strbuf_text(&key), object, err);
+	if (is_there)
+		rc = keep(objects, strbuf_text(&key), object, err);
+	else
+		forget(objects, strbuf_text(&key));
 	strbuf_free(&key);
-	return rc;
-}
-
-int kubernetes_objects_add_page(struct kubernetes_objects *objects, struct slice page,
-				struct strbuf *ret_next, struct err *err)
-{
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
-	struct json_read read;
-	int rc = json_read(page, 0, "Kubernetes' list", &budget, &read, err);
-	json_t *items = json_object_get(read.root, "items"), *object;
-	const json_t *about = json_object_get(read.root, "metadata");
-	size_t i;
-
-	strbuf_clear(ret_next);
-	/* Go writes an empty list as null. */
-	if (!rc && !json_is_array(items) && !json_is_null(items))
-		rc = err_set(err, ERR_INVALID, "Kubernetes' list: there are no \"items\"");
-	json_array_foreach(items, i, object)
-	{
-		if (rc)
-			break;
-		rc = add(objects, object, err);
-	}
-	note_version(objects, about);
-	strbuf_add_text(ret_next, text_of(about, "continue"));
-	json_read_free(&read);
-	return rc;
-}
-
-static int refuse(const json_t *object, struct err *err)
-{
-	bool is_gone = json_integer_value(json_object_get(object, "code")) == GONE;
-
-	return err_set(err, is_gone ? ERR_NOT_FOUND : ERR_BUSY,
-		       "Kubernetes ended the watch: %.200s", text_of(object, "message"));
-}
-
-int kubernetes_objects_add_event(struct kubernetes_objects *objects, struct slice line,
-				 struct err *err)
-{
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
-	struct strbuf key = { 0 };
-	struct json_read read;
-	int rc = json_read(line, 0, "Kubernetes' watch", &budget, &read, err);
-	const char *type = text_of(read.root, "type");
-	json_t *object = json_object_get(read.root, "object");
-
-	if (!rc && !strcmp(type, "ERROR"))
-		rc = refuse(object, err);
-	else if (!rc && !json_is_object(object))
-		rc = err_set(err, ERR_INVALID, "Kubernetes' watch: there is no \"object\"");
-	if (!rc) {
-		key_of(object, &key);
-		note_version(objects, json_object_get(object, "metadata"));
-		if (!strcmp(type, "ADDED") || !strcmp(type, "MODIFIED"))
-			rc = keep(objects, strbuf_text(&key), object, err);
-		else if (!strcmp(type, "DELETED"))
-			forget(objects, strbuf_text(&key)); /* others are bookmarks */
-	}
-	strbuf_free(&key);
-	json_read_free(&read);
 	return rc;
 }

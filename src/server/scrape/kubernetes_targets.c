@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/scrape/kubernetes_targets.h"
 
-#include <ctype.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "codec/wire/json_read.h"
+#include "remote/kubernetes/kubernetes_labels.h"
 
-#define META "__meta_kubernetes_"
-#define PREFIX_BYTES 64
+#define META KUBERNETES_META
 #define PODS_SEEN_MAX 1024u /* of one Endpoints or EndpointSlice, which have 1,000 at most */
 
 struct making {
 	const struct kubernetes_view *view;
 	struct found *into;
 };
-
-static struct slice text_of(const json_t *value)
-{
-	return json_is_string(value)
-		       ? slice_from(json_string_value(value), json_string_length(value))
-		       : (struct slice){ "", 0 };
-}
-
-static struct slice member(const json_t *object, const char *name)
-{
-	return text_of(json_object_get(object, name));
-}
 
 static void add(struct found *into, const char *name, struct slice value)
 {
@@ -39,26 +25,24 @@ static void add_number(struct found *into, const char *name, const json_t *value
 	found_labelf(into, name, "%lld", (long long)json_integer_value(value));
 }
 
-/* Of "node", "label": each pair with its value, and that it is there. */
-static void add_pairs(struct found *into, const char *what, const char *kind, json_t *pairs)
+static void add_label(void *context, const char *prefix, struct slice key, struct slice value)
 {
-	char value_prefix[PREFIX_BYTES], present_prefix[PREFIX_BYTES];
-	const json_t *value;
-	const char *key;
+	if (key.len)
+		found_label_of(context, prefix, key, value);
+	else
+		add(context, prefix, value);
+}
 
-	snprintf(value_prefix, sizeof(value_prefix), META "%s_%s_", what, kind);
-	snprintf(present_prefix, sizeof(present_prefix), META "%s_%spresent_", what, kind);
-	json_object_foreach(pairs, key, value)
-	{
-		found_label_of(into, value_prefix, slice_of(key), text_of(value));
-		found_label_of(into, present_prefix, slice_of(key), SLICE_LITERAL("true"));
-	}
+static struct kubernetes_label_sink sink_of(struct found *into)
+{
+	return (struct kubernetes_label_sink){ add_label, into };
 }
 
 static void add_metadata(struct found *into, const char *what, const json_t *metadata)
 {
-	add_pairs(into, what, "label", json_object_get(metadata, "labels"));
-	add_pairs(into, what, "annotation", json_object_get(metadata, "annotations"));
+	const struct kubernetes_label_sink sink = sink_of(into);
+
+	kubernetes_labels_of_metadata(what, metadata, &sink);
 }
 
 static void add_address(struct found *into, struct slice host, const json_t *port)
@@ -93,63 +77,18 @@ static void attach_node(const struct making *making, struct slice name)
 			       ? object_of(making->view, KUBERNETES_NODES, SLICE_LITERAL(""), name)
 			       : NULL;
 
+	const struct kubernetes_label_sink sink = sink_of(making->into);
+
 	if (!node)
 		return;
 	add(making->into, META "node_name", name);
-	add_pairs(making->into, "node", "label",
-		  json_object_get(json_object_get(node, "metadata"), "labels"));
+	kubernetes_labels_of_pairs("node", "label",
+				   json_object_get(json_object_get(node, "metadata"), "labels"),
+				   &sink);
 	json_decref(node);
 }
 
 /* Pods */
-
-static void add_ready(struct found *into, const json_t *status)
-{
-	const json_t *conditions = json_object_get(status, "conditions"), *condition;
-	struct slice is_ready = SLICE_LITERAL("unknown");
-	char text[16];
-	size_t i;
-
-	json_array_foreach(conditions, i, condition)
-	{
-		if (slice_is(member(condition, "type"), "Ready")) {
-			is_ready = member(condition, "status");
-			break;
-		}
-	}
-	snprintf(text, sizeof(text), "%.*s", SLICE_FMT(is_ready));
-	for (char *c = text; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	add(into, META "pod_ready", slice_of(text));
-}
-
-static void add_controller(struct found *into, const json_t *metadata)
-{
-	const json_t *owners = json_object_get(metadata, "ownerReferences"), *owner;
-	size_t i;
-
-	json_array_foreach(owners, i, owner)
-	{
-		if (!json_is_true(json_object_get(owner, "controller")))
-			continue;
-		add(into, META "pod_controller_kind", member(owner, "kind"));
-		add(into, META "pod_controller_name", member(owner, "name"));
-		return;
-	}
-}
-
-static struct slice container_id(const json_t *statuses, struct slice name)
-{
-	const json_t *status;
-	size_t i;
-
-	json_array_foreach(statuses, i, status)
-	{
-		if (slice_equal(member(status, "name"), name))
-			return member(status, "containerID");
-	}
-	return (struct slice){ "", 0 };
-}
 
 /* One target for each port, or one without. The labels of the pod are there already. */
 static void add_ports(struct found *into, const json_t *container, struct slice ip)
@@ -164,10 +103,10 @@ static void add_ports(struct found *into, const json_t *container, struct slice 
 	json_array_foreach(ports, i, port)
 	{
 		const json_t *number = json_object_get(port, "containerPort");
-		struct slice protocol = member(port, "protocol");
+		struct slice protocol = json_text_at(port, "protocol");
 
 		add_number(into, META "pod_container_port_number", number);
-		add(into, META "pod_container_port_name", member(port, "name"));
+		add(into, META "pod_container_port_name", json_text_at(port, "name"));
 		add(into, META "pod_container_port_protocol",
 		    protocol.len ? protocol : SLICE_LITERAL("TCP"));
 		add_address(into, ip, number);
@@ -175,56 +114,43 @@ static void add_ports(struct found *into, const json_t *container, struct slice 
 	}
 }
 
-static void add_containers(struct found *into, const json_t *containers, const json_t *statuses,
-			   bool is_init, struct slice ip)
+struct adding {
+	struct found *into;
+	struct slice ip;
+	size_t mark;
+};
+
+static void add_container(void *context, const json_t *container, const json_t *status,
+			  bool is_init)
 {
-	const json_t *container;
-	size_t i, mark = found_mark(into);
+	const struct adding *adding = context;
+	const struct kubernetes_label_sink sink = sink_of(adding->into);
 
-	json_array_foreach(containers, i, container)
-	{
-		struct slice name = member(container, "name");
-
-		add(into, META "pod_container_name", name);
-		add(into, META "pod_container_id", container_id(statuses, name));
-		add(into, META "pod_container_image", member(container, "image"));
-		add(into, META "pod_container_init", slice_of(is_init ? "true" : "false"));
-		add_ports(into, container, ip);
-		found_forget(into, mark);
-	}
+	kubernetes_labels_of_container(container, status, is_init, &sink);
+	add_ports(adding->into, container, adding->ip);
+	found_forget(adding->into, adding->mark);
 }
 
 static void add_pod_labels(struct found *into, const json_t *pod)
 {
-	const json_t *metadata = json_object_get(pod, "metadata");
-	const json_t *status = json_object_get(pod, "status");
+	const struct kubernetes_label_sink sink = sink_of(into);
 
-	add(into, META "namespace", member(metadata, "namespace"));
-	add(into, META "pod_name", member(metadata, "name"));
-	add(into, META "pod_ip", member(status, "podIP"));
-	add(into, META "pod_phase", member(status, "phase"));
-	add(into, META "pod_node_name", member(json_object_get(pod, "spec"), "nodeName"));
-	add(into, META "pod_host_ip", member(status, "hostIP"));
-	add(into, META "pod_uid", member(metadata, "uid"));
-	add_ready(into, status);
-	add_controller(into, metadata);
-	add_metadata(into, "pod", metadata);
+	kubernetes_labels_of_pod(pod, &sink);
 }
 
 static void add_pod(const struct making *making, const json_t *pod)
 {
 	const json_t *status = json_object_get(pod, "status"), *spec = json_object_get(pod, "spec");
-	struct slice ip = member(status, "podIP");
+	struct slice ip = json_text_at(status, "podIP");
 	struct found *into = making->into;
+	struct adding adding = { .into = into, .ip = ip };
 
 	if (!ip.len)
 		return;
 	add_pod_labels(into, pod);
-	attach_node(making, member(spec, "nodeName"));
-	add_containers(into, json_object_get(spec, "containers"),
-		       json_object_get(status, "containerStatuses"), false, ip);
-	add_containers(into, json_object_get(spec, "initContainers"),
-		       json_object_get(status, "initContainerStatuses"), true, ip);
+	attach_node(making, json_text_at(spec, "nodeName"));
+	adding.mark = found_mark(into);
+	kubernetes_each_container(pod, add_container, &adding);
 }
 
 /* Nodes */
@@ -236,8 +162,8 @@ static struct slice first_address(const json_t *addresses, const char *type)
 
 	json_array_foreach(addresses, i, address)
 	{
-		if (slice_is(member(address, "type"), type))
-			return member(address, "address");
+		if (slice_is(json_text_at(address, "type"), type))
+			return json_text_at(address, "address");
 	}
 	return (struct slice){ "", 0 };
 }
@@ -259,13 +185,14 @@ static void add_node(const struct making *making, const json_t *node)
 		host = first_address(addresses, types[i]);
 	if (!host.len)
 		return;
-	add(into, META "node_name", member(metadata, "name"));
-	add(into, META "node_provider_id", member(json_object_get(node, "spec"), "providerID"));
-	add(into, "instance", member(metadata, "name"));
+	add(into, META "node_name", json_text_at(metadata, "name"));
+	add(into, META "node_provider_id",
+	    json_text_at(json_object_get(node, "spec"), "providerID"));
+	add(into, "instance", json_text_at(metadata, "name"));
 	add_metadata(into, "node", metadata);
 	json_array_foreach(addresses, i, address)
 	{
-		struct slice type = member(address, "type");
+		struct slice type = json_text_at(address, "type");
 
 		found_label_of(into, META "node_address_", type,
 			       first_address(addresses, type.data));
@@ -282,27 +209,28 @@ static void add_service(const struct making *making, const json_t *service)
 	const json_t *metadata = json_object_get(service, "metadata"), *port;
 	const json_t *spec = json_object_get(service, "spec");
 	const json_t *ports = json_object_get(spec, "ports");
-	struct slice name = member(metadata, "name"), space = member(metadata, "namespace");
-	struct slice type = member(spec, "type");
+	struct slice name = json_text_at(metadata, "name"),
+		     space = json_text_at(metadata, "namespace");
+	struct slice type = json_text_at(spec, "type");
 	size_t mark, i;
 
 	add(into, META "namespace", space);
 	add(into, META "service_name", name);
 	add(into, META "service_type", type);
 	if (slice_is(type, "ExternalName"))
-		add(into, META "service_external_name", member(spec, "externalName"));
+		add(into, META "service_external_name", json_text_at(spec, "externalName"));
 	else
-		add(into, META "service_cluster_ip", member(spec, "clusterIP"));
+		add(into, META "service_cluster_ip", json_text_at(spec, "clusterIP"));
 	if (slice_is(type, "LoadBalancer"))
-		add(into, META "service_loadbalancer_ip", member(spec, "loadBalancerIP"));
+		add(into, META "service_loadbalancer_ip", json_text_at(spec, "loadBalancerIP"));
 	add_metadata(into, "service", metadata);
 	mark = found_mark(into);
 	json_array_foreach(ports, i, port)
 	{
 		const json_t *number = json_object_get(port, "port");
-		struct slice protocol = member(port, "protocol");
+		struct slice protocol = json_text_at(port, "protocol");
 
-		add(into, META "service_port_name", member(port, "name"));
+		add(into, META "service_port_name", json_text_at(port, "name"));
 		add_number(into, META "service_port_number", number);
 		add(into, META "service_port_protocol",
 		    protocol.len ? protocol : SLICE_LITERAL("TCP"));
@@ -338,16 +266,17 @@ struct seen_pods {
 static struct seen_pod *see_pod(const struct making *making, struct seen_pods *seen,
 				const json_t *reference)
 {
-	struct slice space = member(reference, "namespace"), name = member(reference, "name");
+	struct slice space = json_text_at(reference, "namespace"),
+		     name = json_text_at(reference, "name");
 	json_t *pod;
 
-	if (!slice_is(member(reference, "kind"), "Pod"))
+	if (!slice_is(json_text_at(reference, "kind"), "Pod"))
 		return NULL;
 	for (size_t i = 0; i < seen->count; i++) {
 		const json_t *metadata = json_object_get(seen->items[i].pod, "metadata");
 
-		if (slice_equal(member(metadata, "name"), name) &&
-		    slice_equal(member(metadata, "namespace"), space))
+		if (slice_equal(json_text_at(metadata, "name"), name) &&
+		    slice_equal(json_text_at(metadata, "namespace"), space))
 			return &seen->items[i];
 	}
 	pod = seen->count < PODS_SEEN_MAX ? object_of(making->view, KUBERNETES_PODS, space, name)
@@ -369,11 +298,11 @@ static void forget_pods(struct seen_pods *seen)
 
 static void add_container_port(struct found *into, const json_t *container, const json_t *port)
 {
-	struct slice protocol = member(port, "protocol");
+	struct slice protocol = json_text_at(port, "protocol");
 
-	add(into, META "pod_container_name", member(container, "name"));
-	add(into, META "pod_container_image", member(container, "image"));
-	add(into, META "pod_container_port_name", member(port, "name"));
+	add(into, META "pod_container_name", json_text_at(container, "name"));
+	add(into, META "pod_container_image", json_text_at(container, "image"));
+	add(into, META "pod_container_port_name", json_text_at(port, "name"));
 	add_number(into, META "pod_container_port_number", json_object_get(port, "containerPort"));
 	add(into, META "pod_container_port_protocol",
 	    protocol.len ? protocol : SLICE_LITERAL("TCP"));
@@ -414,7 +343,7 @@ static void add_if_unseen(const struct making *making, const struct seen_pod *se
 			  const json_t *container, const json_t *port, json_int_t number)
 {
 	const json_t *mine = json_object_get(port, "containerPort"), *other;
-	struct slice ip = member(json_object_get(seen->pod, "status"), "podIP");
+	struct slice ip = json_text_at(json_object_get(seen->pod, "status"), "podIP");
 	size_t mark = found_mark(making->into), i;
 
 	(void)number;
@@ -438,8 +367,9 @@ static void add_endpoint(const struct making *making, struct seen_pods *pods,
 {
 	struct seen_pod *seen = see_pod(making, pods, reference);
 
-	attach_node(making,
-		    slice_is(member(reference, "kind"), "Node") ? member(reference, "name") : node);
+	attach_node(making, slice_is(json_text_at(reference, "kind"), "Node")
+				    ? json_text_at(reference, "name")
+				    : node);
 	if (seen) {
 		add_pod_labels(making->into, seen->pod);
 		if (port) {
@@ -457,8 +387,8 @@ static void add_endpoint(const struct making *making, struct seen_pods *pods,
 static void add_reference(struct found *into, const char *kind_label, const char *name_label,
 			  const json_t *reference)
 {
-	add(into, kind_label, member(reference, "kind"));
-	add(into, name_label, member(reference, "name"));
+	add(into, kind_label, json_text_at(reference, "kind"));
+	add(into, name_label, json_text_at(reference, "name"));
 }
 
 static void add_subset(const struct making *making, struct seen_pods *pods, const json_t *subset,
@@ -473,19 +403,19 @@ static void add_subset(const struct making *making, struct seen_pods *pods, cons
 	{
 		json_array_foreach(addresses, j, address)
 		{
-			struct slice node = member(address, "nodeName");
+			struct slice node = json_text_at(address, "nodeName");
 			const json_t *reference = json_object_get(address, "targetRef");
-			struct slice protocol = member(port, "protocol");
+			struct slice protocol = json_text_at(port, "protocol");
 
-			add(into, META "endpoint_port_name", member(port, "name"));
+			add(into, META "endpoint_port_name", json_text_at(port, "name"));
 			add(into, META "endpoint_port_protocol",
 			    protocol.len ? protocol : SLICE_LITERAL("TCP"));
 			add(into, META "endpoint_ready", slice_of(is_ready));
 			add_reference(into, META "endpoint_address_target_kind",
 				      META "endpoint_address_target_name", reference);
 			add(into, META "endpoint_node_name", node);
-			add(into, META "endpoint_hostname", member(address, "hostname"));
-			add_endpoint(making, pods, reference, node, member(address, "ip"),
+			add(into, META "endpoint_hostname", json_text_at(address, "hostname"));
+			add_endpoint(making, pods, reference, node, json_text_at(address, "ip"),
 				     json_object_get(port, "port"), mark);
 		}
 	}
@@ -495,7 +425,8 @@ static void add_endpoints(const struct making *making, const json_t *endpoints)
 {
 	const json_t *metadata = json_object_get(endpoints, "metadata"), *subset;
 	const json_t *subsets = json_object_get(endpoints, "subsets");
-	struct slice space = member(metadata, "namespace"), name = member(metadata, "name");
+	struct slice space = json_text_at(metadata, "namespace"),
+		     name = json_text_at(metadata, "name");
 	struct seen_pods *pods = mem_new(struct seen_pods);
 	size_t i;
 
@@ -523,11 +454,11 @@ static void add_slice_port(struct found *into, const json_t *port)
 {
 	const json_t *number = json_object_get(port, "port");
 
-	add(into, META "endpointslice_port_name", member(port, "name"));
-	add(into, META "endpointslice_port_protocol", member(port, "protocol"));
+	add(into, META "endpointslice_port_name", json_text_at(port, "name"));
+	add(into, META "endpointslice_port_protocol", json_text_at(port, "protocol"));
 	if (json_is_integer(number))
 		add_number(into, META "endpointslice_port", number);
-	add(into, META "endpointslice_port_app_protocol", member(port, "appProtocol"));
+	add(into, META "endpointslice_port_app_protocol", json_text_at(port, "appProtocol"));
 }
 
 static void add_slice_endpoint(struct found *into, const json_t *endpoint)
@@ -541,16 +472,16 @@ static void add_slice_endpoint(struct found *into, const json_t *endpoint)
 		 json_object_get(conditions, "serving"));
 	add_flag(into, META "endpointslice_endpoint_conditions_terminating",
 		 json_object_get(conditions, "terminating"));
-	add(into, META "endpointslice_endpoint_hostname", member(endpoint, "hostname"));
-	add(into, META "endpointslice_endpoint_node_name", member(endpoint, "nodeName"));
-	add(into, META "endpointslice_endpoint_zone", member(endpoint, "zone"));
+	add(into, META "endpointslice_endpoint_hostname", json_text_at(endpoint, "hostname"));
+	add(into, META "endpointslice_endpoint_node_name", json_text_at(endpoint, "nodeName"));
+	add(into, META "endpointslice_endpoint_zone", json_text_at(endpoint, "zone"));
 	add_reference(into, META "endpointslice_address_target_kind",
 		      META "endpointslice_address_target_name",
 		      json_object_get(endpoint, "targetRef"));
 	json_object_foreach(json_object_get(endpoint, "deprecatedTopology"), key, value)
 	{
 		found_label_of(into, META "endpointslice_endpoint_topology_", slice_of(key),
-			       text_of(value));
+			       json_text_of(value));
 		found_label_of(into, META "endpointslice_endpoint_topology_present_", slice_of(key),
 			       SLICE_LITERAL("true"));
 	}
@@ -568,7 +499,7 @@ static void add_slice_addresses(const struct making *making, struct seen_pods *p
 		add_slice_port(making->into, port);
 		add_slice_endpoint(making->into, endpoint);
 		add_endpoint(making, pods, json_object_get(endpoint, "targetRef"),
-			     member(endpoint, "nodeName"), text_of(address),
+			     json_text_at(endpoint, "nodeName"), json_text_of(address),
 			     json_is_integer(number) ? number : NULL, mark);
 	}
 }
@@ -578,17 +509,17 @@ static void add_endpoint_slice(const struct making *making, const json_t *slice)
 	const json_t *metadata = json_object_get(slice, "metadata"), *endpoint, *port;
 	const json_t *endpoints = json_object_get(slice, "endpoints");
 	const json_t *ports = json_object_get(slice, "ports");
-	struct slice space = member(metadata, "namespace");
+	struct slice space = json_text_at(metadata, "namespace");
 	struct seen_pods *pods = mem_new(struct seen_pods);
 	size_t i, j;
 
 	add(making->into, META "namespace", space);
-	add(making->into, META "endpointslice_address_type", member(slice, "addressType"));
-	add(making->into, META "endpointslice_name", member(metadata, "name"));
+	add(making->into, META "endpointslice_address_type", json_text_at(slice, "addressType"));
+	add(making->into, META "endpointslice_name", json_text_at(metadata, "name"));
 	add_metadata(making->into, "endpointslice", metadata);
 	add_service_labels(
 		making, space,
-		member(json_object_get(metadata, "labels"), "kubernetes.io/service-name"));
+		json_text_at(json_object_get(metadata, "labels"), "kubernetes.io/service-name"));
 	json_array_foreach(endpoints, i, endpoint)
 	{
 		json_array_foreach(ports, j, port)
@@ -625,7 +556,7 @@ static const char *scheme_of(const json_t *spec, struct slice host)
 
 		json_array_foreach(hosts, j, pattern)
 		{
-			if (is_host_of(text_of(pattern), host))
+			if (is_host_of(json_text_of(pattern), host))
 				return "https";
 		}
 	}
@@ -652,22 +583,23 @@ static void add_ingress(const struct making *making, const json_t *ingress)
 	struct found *into = making->into;
 	size_t i, j;
 
-	add(into, META "namespace", member(metadata, "namespace"));
-	add(into, META "ingress_name", member(metadata, "name"));
-	add(into, META "ingress_class_name", member(spec, "ingressClassName"));
+	add(into, META "namespace", json_text_at(metadata, "namespace"));
+	add(into, META "ingress_name", json_text_at(metadata, "name"));
+	add(into, META "ingress_class_name", json_text_at(spec, "ingressClassName"));
 	add_metadata(into, "ingress", metadata);
 	json_array_foreach(all, i, rule)
 	{
 		const json_t *http = json_object_get(rule, "http");
 		const json_t *paths = json_object_get(http, "paths");
-		struct slice host = member(rule, "host");
+		struct slice host = json_text_at(rule, "host");
 
 		if (!json_is_object(http))
 			add_ingress_path(into, scheme_of(spec, host), host,
 					 (struct slice){ "", 0 });
 		json_array_foreach(paths, j, entry)
 		{
-			add_ingress_path(into, scheme_of(spec, host), host, member(entry, "path"));
+			add_ingress_path(into, scheme_of(spec, host), host,
+					 json_text_at(entry, "path"));
 		}
 	}
 }

@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "server/scrape/discovery.h"
-#include "server/scrape/credentials.h"
-#include "server/scrape/http_access.h"
+#include "remote/access/credentials.h"
+#include "remote/access/http_access.h"
 
 #define RUNNING_MAX 4096u /* scrapes at once */
 #define STORES_MAX 8u	  /* of them, those that store what they got */

@@ -6,11 +6,6 @@
 #include "config/fields.h"
 #include "server/scrape/discovery.h"
 
-static struct slice text_of(const json_t *value)
-{
-	return slice_from(json_string_value(value), json_string_length(value));
-}
-
 static int read_group(const json_t *group, size_t number, const char *name, const char *where,
 		      struct found *into, struct err *err)
 {
@@ -44,10 +39,10 @@ static int read_group(const json_t *group, size_t number, const char *name, cons
 				       number, i);
 		json_object_foreach(labels, key, label)
 		{
-			found_label(into, slice_of(key), text_of(label));
+			found_label(into, slice_of(key), json_text_of(label));
 		}
 		found_label(into, slice_of(name), slice_of(where));
-		found_label(into, SLICE_LITERAL("__address__"), text_of(value));
+		found_label(into, SLICE_LITERAL("__address__"), json_text_of(value));
 		found_target(into, 0);
 	}
 	return 0;

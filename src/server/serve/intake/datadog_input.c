@@ -4,12 +4,11 @@
  * and a file for each profile, compressed each in its way. Beside it they send traces, telemetry
  * and more all the time, and log what is not answered with 200: datadog_ignored does that, unread.
  */
-#include <jansson.h>
-
 #include "base/budget.h"
 #include "codec/archive/compress.h"
 #include "codec/archive/frames.h"
 #include "codec/profile/jfr.h"
+#include "codec/wire/json_read.h"
 #include "codec/wire/multipart.h"
 #include "server/serve/intake/jfr_input.h"
 #include "server/serve/intake/writing.h"
@@ -76,13 +75,12 @@ static int read_event(struct input *input, struct slice text)
 			       problem.position, problem.text);
 	tags = json_object_get(input->event, "tags_profiler");
 	if (json_is_string(tags))
-		add_tags(input, slice_from(json_string_value(tags), json_string_length(tags)));
+		add_tags(input, json_text_of(tags));
 	for (size_t i = 0; i < json_array_size(tags); i++) {
 		const json_t *tag = json_array_get(tags, i);
 
 		if (json_is_string(tag))
-			add_tags(input,
-				 slice_from(json_string_value(tag), json_string_length(tag)));
+			add_tags(input, json_text_of(tag));
 	}
 	return 0;
 }

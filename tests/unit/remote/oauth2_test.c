@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "server/scrape/oauth2.h"
+#include "remote/access/oauth2.h"
 
 static void gives(const char *answer, const char *value, int64_t lasts_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/scrape/kubeconfig.h"
+#include "remote/kubernetes/kubeconfig.h"
 
 #include "base/strbuf.h"
 #include "base/whole_file.h"

@@ -7,8 +7,8 @@
  * Programs that print credentials (exec, auth-provider) are not run: who has nothing else is
  * refused. Any thread; a struct belongs to one.
  */
-#ifndef FIRN_SERVER_SCRAPE_KUBECONFIG_H
-#define FIRN_SERVER_SCRAPE_KUBECONFIG_H
+#ifndef FIRN_REMOTE_KUBERNETES_KUBECONFIG_H
+#define FIRN_REMOTE_KUBERNETES_KUBECONFIG_H
 
 #include "config/http_access_config.h"
 

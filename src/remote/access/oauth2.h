@@ -7,8 +7,8 @@
  * what becomes of that. A failure holds for OAUTH2_RETRY_NS, so that a thousand targets ask a token
  * server that is down as often as one. Any thread; the tokens are the process's.
  */
-#ifndef FIRN_SERVER_SCRAPE_OAUTH2_H
-#define FIRN_SERVER_SCRAPE_OAUTH2_H
+#ifndef FIRN_REMOTE_ACCESS_OAUTH2_H
+#define FIRN_REMOTE_ACCESS_OAUTH2_H
 
 #include <stdatomic.h>
 

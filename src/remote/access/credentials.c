@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/scrape/credentials.h"
+#include "remote/access/credentials.h"
 
 #include "base/whole_file.h"
 

@@ -3,8 +3,8 @@
  * credentials - what a configuration says of secrets and certificates, read from its files each
  * time, since both are replaced while the server runs. Any thread.
  */
-#ifndef FIRN_SERVER_SCRAPE_CREDENTIALS_H
-#define FIRN_SERVER_SCRAPE_CREDENTIALS_H
+#ifndef FIRN_REMOTE_ACCESS_CREDENTIALS_H
+#define FIRN_REMOTE_ACCESS_CREDENTIALS_H
 
 #include "base/strbuf.h"
 #include "config/http_access_config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/scrape/oauth2.h"
+#include "remote/access/oauth2.h"
 
 #include <ctype.h>
 
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "codec/wire/json_read.h"
 #include "net/client/fetch.h"
-#include "server/scrape/credentials.h"
+#include "remote/access/credentials.h"
 
 #define TOKENS_MAX 64u
 #define TOKEN_BYTES_MAX ((size_t)64 << 10)

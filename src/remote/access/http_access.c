@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/scrape/http_access.h"
+#include "remote/access/http_access.h"
 
-#include "server/scrape/credentials.h"
-#include "server/scrape/oauth2.h"
+#include "remote/access/credentials.h"
+#include "remote/access/oauth2.h"
 
 static int add_basic(const struct http_access_config *config, struct strbuf *out, struct err *err)
 {
@@ -81,4 +81,34 @@ void http_access_free(struct http_access *access)
 	strbuf_wipe(&access->headers);
 	tls_unref(access->tls);
 	access->tls = NULL;
+}
+
+int http_access_get(const struct http_request *request, int *ret_status, struct err *err)
+{
+	struct strbuf refusal = { 0 };
+	struct http_access access;
+	struct fetch fetch = {
+		.url = request->url,
+		.socket_path = request->socket_path,
+		.deadline_at_ns = clock_monotonic_ns() + request->timeout_ns,
+		.body_bytes_max = request->body_bytes_max,
+		.begin = request->begin,
+		.take = request->take,
+		.context = request->context,
+		.cancelled = request->cancelled,
+		.may_end_with_connection = true, /* half a list is none */
+		.refusal = &refusal,
+	};
+	int rc = http_access_make(request->access, request->headers, &fetch, &access, err);
+
+	*ret_status = 0;
+	if (!rc)
+		rc = fetch_get(&fetch, ret_status, err);
+	if (!rc && *ret_status != 200)
+		rc = fetch_refused(*ret_status, &refusal, err);
+	if (rc && rc != -ERR_CANCELLED)
+		err_wrap(err, "GET %.200s", request->url);
+	http_access_free(&access);
+	strbuf_free(&refusal);
+	return rc;
 }
