@@ -19,6 +19,7 @@
 #define DECODE_FIRST_FACTOR 8u /* decoded bytes reserved at first per received byte */
 #define DECODE_FIRST_BYTES 65536u
 #define HOST_SHOWN_BYTES 256
+#define CONNECT_TIMEOUT_DIGITS 10	     /* what its protocol allows */
 #define STREAM_AHEAD_BYTES ((size_t)2 << 20) /* of a streamed request, beyond one message */
 
 struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
@@ -190,12 +191,34 @@ static struct slice without_prefix(const struct service *service, struct slice p
 	return path.len ? path : SLICE_LITERAL("/");
 }
 
+/* How long the client waits: as gRPC says it, or Connect. False: nobody can tell. */
+static bool read_patience(struct net_request *request, int64_t now_ns)
+{
+	struct slice grpc = net_request_header(request, "grpc-timeout");
+	struct slice connect = net_request_header(request, "connect-timeout-ms");
+	int64_t timeout_ns;
+	uint64_t ms;
+
+	if (request->rpc != NET_RPC_NONE && grpc.len) {
+		if (!grpc_parse_timeout(grpc, &timeout_ns))
+			return false;
+	} else if (request->rpc == NET_RPC_NONE && connect.len) {
+		if (connect.len > CONNECT_TIMEOUT_DIGITS || !slice_parse_u64(connect, &ms))
+			return false;
+		timeout_ns = (int64_t)ms * CLOCK_NS_PER_MS;
+	} else {
+		return true;
+	}
+	if (__builtin_add_overflow(now_ns, timeout_ns, &request->deadline_at_ns))
+		request->deadline_at_ns = 0;
+	return true;
+}
+
 /* Fills the request from the head. A refusal, or REFUSAL_COUNT when all is well. */
 static enum refusal read_head(struct exchange *exchange, int64_t now_ns)
 {
 	struct net_request *request = &exchange->request;
-	struct slice timeout, path;
-	int64_t timeout_ns;
+	struct slice path;
 
 	head_seal(&exchange->head);
 	request->headers = exchange->head.headers;
@@ -206,14 +229,7 @@ static enum refusal read_head(struct exchange *exchange, int64_t now_ns)
 	    !uri_decode(path, false, &exchange->path) || !uri_is_decodable(request->query))
 		return REFUSAL_MALFORMED;
 	request->path = without_prefix(exchange->service, strbuf_slice(&exchange->path));
-	timeout = net_request_header(request, "grpc-timeout");
-	if (request->rpc == NET_RPC_NONE || !timeout.len)
-		return REFUSAL_COUNT;
-	if (!grpc_parse_timeout(timeout, &timeout_ns))
-		return REFUSAL_MALFORMED;
-	if (__builtin_add_overflow(now_ns, timeout_ns, &request->deadline_at_ns))
-		request->deadline_at_ns = 0;
-	return REFUSAL_COUNT;
+	return read_patience(request, now_ns) ? REFUSAL_COUNT : REFUSAL_MALFORMED;
 }
 
 /* True if the client calls the server by a name that it has. A probe may call it anything. */
