@@ -111,6 +111,13 @@ static void read_tables(const struct segment *segment, uint32_t block, enum segm
 			.moment_first = reports[i].moment_first,
 			.moment_count = reports[i].moment_count,
 		};
+	for (uint32_t i = 0; segment->sums && i < count; i++) {
+		const struct segment_sum *sum =
+			&segment->sums[(size_t)block * TABLES_BLOCK_REPORTS + i];
+
+		list[i].reports_count = sum->reports_count;
+		list[i].end_ns = sum->end_ns;
+	}
 	*ret = (struct segment_block){
 		.reports = list,
 		.reports_count = count,

@@ -145,6 +145,12 @@ struct segment_deletion {
 	int64_t from_ns, to_ns;
 };
 
+/* What a report of plain tables stands for, where it sums several. */
+struct segment_sum {
+	uint32_t reports_count;
+	int64_t end_ns; /* the latest of them; the report's duration is of all together */
+};
+
 struct segment {
 	struct tables_view view;       /* reports, rows, values, totals: of plain tables only */
 	const struct segment_ops *ops; /* NULL: plain tables */
@@ -153,6 +159,7 @@ struct segment {
 	int64_t from_ns, to_ns;
 	const struct segment_deletion *deletions; /* of raw levels, and of plain tables */
 	uint32_t deletions_count;
+	const struct segment_sum *sums;	  /* by report of plain tables; NULL: each is itself */
 	const struct segment_zone *zones; /* by block; NULL: plain tables */
 	uint32_t blocks_count;
 	uint32_t slots_count; /* counters that a reader needs */

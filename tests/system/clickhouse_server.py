@@ -44,6 +44,21 @@ class Engine:
             sys.exit("clickhouse_server: the library does not open its folder")
         self.connection = ctypes.c_void_p.from_address(handle)
         self.lock = threading.Lock()
+        self.begun = None
+
+    def begin(self, asked):
+        """Database and settings, unless they are those of the statement before."""
+        settings = ", ".join(f"{name} = {value}" for name, value in asked.items() if name not in NOT_SETTINGS)
+        begun = (asked.get("database", "default"), settings)
+        if begun == self.begun:
+            return b"", None
+        self.begun = None
+        rows, error = self.run(f"USE `{begun[0]}`")
+        if settings and not error:
+            rows, error = self.run("SET " + settings)
+        if not error:
+            self.begun = begun
+        return rows, error
 
     def run(self, sql, form="TSV"):
         result = ctypes.c_void_p(self.lib.chdb_query(self.connection, sql.encode(), form.encode()))
@@ -57,6 +72,7 @@ class Engine:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body leave together: else each answer waits for an acknowledgement of its head
     engine = None
     folder = None
 
@@ -70,6 +86,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        self.wfile.flush()
 
     def do_GET(self):
         self.answer(200, b"Ok.\n")
@@ -87,10 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             sql = re.sub(r"\s+FORMAT\s+(\w+)\s*$", f" FROM INFILE '{file.name}' FORMAT \\1", sql)
         try:
             with self.engine.lock:
-                rows, error = self.engine.run(f"USE `{asked.get('database', 'default')}`")
-                for name, value in asked.items():
-                    if name not in NOT_SETTINGS and not error:
-                        rows, error = self.engine.run(f"SET {name} = {value}")
+                rows, error = self.engine.begin(asked)
                 if not error:
                     rows, error = self.engine.run(sql, asked.get("default_format", "TSV"))
         finally:

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define LOOK_MS 200 /* between looks at end_by_ns */
+#define LOOK_MS 200 /* between looks at end_by_ns and the stops */
 #define FULL_QUEUE_MS 20
 
 void link_init(struct link *link)
@@ -36,7 +36,18 @@ void link_close(struct link *link)
 	link->read_buffer = NULL;
 }
 
-/* Waits until the socket is ready for `events`, looking at end_by_ns now and then. 0, or errno. */
+static bool is_stopped(const struct link *link)
+{
+	for (size_t i = 0; i < LINK_STOPS; i++)
+		if (link->stops[i] && atomic_load(link->stops[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Waits until the socket is ready for `events`, looking at end_by_ns and the stops now and then.
+ * 0, or errno.
+ */
 static int wait_ready(const struct link *link, int fd, short events, int64_t deadline_at_ns)
 {
 	for (;;) {
@@ -47,6 +58,8 @@ static int wait_ready(const struct link *link, int fd, short events, int64_t dea
 			(until_ns - clock_monotonic_ns() + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
 		int ready;
 
+		if (is_stopped(link))
+			return ECANCELED;
 		if (left_ms < 0)
 			left_ms = 0;
 		ready = poll(&poll_fd, 1, left_ms > LOOK_MS ? LOOK_MS : (int)left_ms);
@@ -63,6 +76,9 @@ static int failure(const struct link *link, const char *what, int error_number, 
 {
 	if (error_number == ETIMEDOUT)
 		return err_set(err, ERR_DEADLINE, "%s \"%s\": no answer in time", what, link->text);
+	if (error_number == ECANCELED)
+		return err_set(err, ERR_CANCELLED, "%s \"%s\": nobody waits for it any more", what,
+			       link->text);
 	err_set_errno(err, error_number, "%s \"%s\"", what, link->text);
 	if (err)
 		err->code = ERR_UNAVAILABLE;

@@ -10,13 +10,15 @@
 #include "net/tls.h"
 
 #define LINK_READ_BYTES (64u * 1024)
+#define LINK_STOPS 2
 
 struct link {
 	int fd; /* -1: closed */
 	struct net_transport transport;
 	char text[ADDRESS_HOST_BYTES + 16]; /* "host:port" or a path, for messages */
 	char *read_buffer;
-	_Atomic int64_t end_by_ns; /* monotonic */
+	_Atomic int64_t end_by_ns;	       /* monotonic */
+	const _Atomic bool *stops[LINK_STOPS]; /* what waits fails when one is set; NULL: none */
 	bool is_at_end; /* the server has closed it; what failed is the reading behind its end */
 };
 
@@ -46,7 +48,7 @@ int link_open_local(struct link *link, const char *path, int64_t deadline_at_ns,
 int link_secure(struct link *link, struct tls *tls, const char *host, int64_t deadline_at_ns,
 		struct err *err);
 
-/* Sends all of it. ERR_UNAVAILABLE or ERR_DEADLINE. */
+/* Sends all of it. ERR_UNAVAILABLE, ERR_DEADLINE, or ERR_CANCELLED by link.stops. */
 int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err);
 
 /*

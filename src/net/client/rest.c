@@ -272,8 +272,10 @@ int rest_ask(struct rest *rest, const struct rest_request *request, struct rest_
 {
 	struct rest_answer answer = { 0 };
 	bool keep = false;
-	int rc = connect_to(rest, request->deadline_at_ns, err);
+	int rc;
 
+	memcpy(rest->link.stops, request->stops, sizeof(rest->link.stops));
+	rc = connect_to(rest, request->deadline_at_ns, err);
 	if (!rc) {
 		rc = send_request(rest, request, err);
 		if (!rc)
@@ -281,6 +283,7 @@ int rest_ask(struct rest *rest, const struct rest_request *request, struct rest_
 		else if (read_answer(rest, request, &answer, &keep, NULL) == 0)
 			rc = keep = 0; /* it refused the body before it had read it, and says why */
 	}
+	memset(rest->link.stops, 0, sizeof(rest->link.stops));
 	if (!keep)
 		hang_up(rest);
 	if (rc) {

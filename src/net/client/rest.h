@@ -22,6 +22,7 @@ struct rest_request {
 	struct slice body;
 	int64_t deadline_at_ns; /* monotonic; for all of it */
 	uint64_t body_bytes_max;
+	const _Atomic bool *stops[2]; /* the call ends soon after one is set; each may be NULL */
 };
 
 struct rest_answer {
@@ -40,8 +41,8 @@ const char *rest_authority(const struct rest *rest);
 
 /*
  * A success with whatever status. ERR_UNAVAILABLE (no connection, an answer that is cut or none),
- * ERR_DENIED (not trusted), ERR_DEADLINE, ERR_LIMIT (more than body_bytes_max). Free the answer
- * after success.
+ * ERR_DENIED (not trusted), ERR_DEADLINE, ERR_CANCELLED (by a stop), ERR_LIMIT (more than
+ * body_bytes_max). Free the answer after success.
  */
 MUST_USE int rest_ask(struct rest *rest, const struct rest_request *request,
 		      struct rest_answer *ret, struct err *err);

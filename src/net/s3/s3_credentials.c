@@ -178,10 +178,12 @@ static int from_environment(struct s3_credentials *ret, struct err *err)
 static int ask(const char *url, const char *method, const char *target, const char *headers,
 	       struct slice body, struct tls *tls, struct strbuf *out, struct err *err)
 {
-	const struct rest_request request = {
-		method,		 target, slice_of(headers), body, clock_monotonic_ns() + ASK_NS,
-		ANSWER_BYTES_MAX
-	};
+	const struct rest_request request = { .method = method,
+					      .target = target,
+					      .headers = slice_of(headers),
+					      .body = body,
+					      .deadline_at_ns = clock_monotonic_ns() + ASK_NS,
+					      .body_bytes_max = ANSWER_BYTES_MAX };
 	struct rest_answer answer;
 	struct rest *rest;
 	int rc = rest_new(url, tls, &rest, err);

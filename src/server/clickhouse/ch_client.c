@@ -352,6 +352,7 @@ struct statement {
 	int64_t deadline_at_ns;
 	uint64_t bytes_max;
 	struct strbuf *rows; /* NULL: it has none */
+	const _Atomic bool *stops[2];
 };
 
 static bool is_cancelled(struct ch_client *client)
@@ -372,7 +373,9 @@ static int ask_one(struct ch_client *client, const struct statement *statement, 
 					      .headers = strbuf_slice(&client->headers),
 					      .body = statement->body,
 					      .deadline_at_ns = statement->deadline_at_ns,
-					      .body_bytes_max = statement->bytes_max };
+					      .body_bytes_max = statement->bytes_max,
+					      .stops = { statement->stops[0],
+							 statement->stops[1] } };
 	struct rest_answer answer;
 	struct link link;
 	int rc = take_link(client, url, &link, err);
@@ -448,12 +451,15 @@ static int send_statement(struct ch_client *client, struct statement *statement,
 	return rc;
 }
 
-int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns, uint64_t bytes_max,
+int ch_read(struct ch_client *client, struct slice sql, const struct ch_limits *limits,
 	    struct strbuf *ret, struct err *err)
 {
-	struct statement statement = { .body = sql, .bytes_max = bytes_max, .rows = ret };
+	struct statement statement = { .body = sql,
+				       .bytes_max = limits->bytes_max,
+				       .rows = ret,
+				       .stops = { limits->stops[0], limits->stops[1] } };
 
-	return send_statement(client, &statement, timeout_ns,
+	return send_statement(client, &statement, limits->timeout_ns,
 			      SLICE_LITERAL("&default_format=RowBinary&readonly=2"
 					    "&cancel_http_readonly_queries_on_client_close=1"),
 			      err);

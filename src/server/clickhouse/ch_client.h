@@ -38,9 +38,16 @@ void ch_client_free(struct ch_client *client); /* accepts NULL; no call is runni
 /* No statement lasts longer (monotonic), running ones included: ERR_CANCELLED. Any thread. */
 void ch_client_end_by(struct ch_client *client, int64_t at_ns);
 
-/* Reads: rows of the statement in RowBinary are appended to `ret`, at most `bytes_max`. */
-MUST_USE int ch_read(struct ch_client *client, struct slice sql, int64_t timeout_ns,
-		     uint64_t bytes_max, struct strbuf *ret, struct err *err);
+struct ch_limits {
+	int64_t timeout_ns; /* ClickHouse is told, and gives up by itself */
+	uint64_t bytes_max;
+	/* The connection is closed soon after one is set, and ClickHouse ends; may be NULL. */
+	const _Atomic bool *stops[2];
+};
+
+/* Reads: rows of the statement in RowBinary are appended to `ret`. */
+MUST_USE int ch_read(struct ch_client *client, struct slice sql, const struct ch_limits *limits,
+		     struct strbuf *ret, struct err *err);
 
 /* Changes the schema or the data; the answer has no rows. */
 MUST_USE int ch_run(struct ch_client *client, struct slice sql, int64_t timeout_ns,

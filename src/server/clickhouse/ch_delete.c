@@ -56,8 +56,9 @@ static int delete_series(struct ch_store *store, const struct ch_wanted *wanted,
 static int delete_all(struct ch_store *store, const struct ch_wanted *wanted,
 		      const struct store_delete *order, uint64_t number, struct err *err)
 {
+	const struct store_query patient = { 0 };
 	struct ch_catalogue catalogue;
-	int rc = ch_catalogue_read(store, wanted, &catalogue, err);
+	int rc = ch_catalogue_read(store, &patient, wanted, &catalogue, err);
 
 	if (!rc)
 		rc = write_down(store, order, number, 0, err);

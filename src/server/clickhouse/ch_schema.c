@@ -95,8 +95,9 @@ void ch_schema_print(struct strbuf *out)
 int ch_schema_version(struct ch_client *client, uint32_t *ret, struct err *err)
 {
 	struct strbuf rows = { 0 };
+	const struct ch_limits limits = { .timeout_ns = TIMEOUT_NS, .bytes_max = 4096 };
 	int rc = ch_read(client, slice_of("SELECT toUInt32(max(version)) FROM firn_schema"),
-			 TIMEOUT_NS, 4096, &rows, err);
+			 &limits, &rows, err);
 
 	*ret = 0;
 	if (!rc) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/service.h"
 #include "server/clickhouse/ch_rows.h"
 #include "server/clickhouse/ch_store_int.h"
 #include "server/persist/manifest/tombstones.h"
@@ -166,24 +167,74 @@ static int take_series(struct byte_reader *in, const struct ch_wanted *wanted,
 	return 0;
 }
 
-int ch_catalogue_read(struct ch_store *store, const struct ch_wanted *wanted,
-		      struct ch_catalogue *ret, struct err *err)
+/* Of names that the series' rows do not decide on. */
+static void add_matcher(struct strbuf *sql, const struct matcher *matcher)
+{
+	strbuf_add_text(sql, "(labelled OR vals[indexOf(names, ");
+	ch_add_text(sql, matcher->name);
+	strbuf_add_text(sql, matcher->op == MATCH_EQUAL ? ")] = " : ")] != ");
+	ch_add_text(sql, matcher->value);
+	strbuf_add_text(sql, ")");
+}
+
+/*
+ * What ClickHouse can leave out without knowing more than bytes; firn decides on what comes. A
+ * label that is not there is "", here as there.
+ */
+static void add_selector(struct strbuf *sql, const struct selector *selector)
+{
+	if (selector->has_type) {
+		strbuf_add_text(sql, " AND type IN (");
+		ch_add_text(sql, selector->type.name);
+		if (profile_type_may_be(&selector->type, SLICE_LITERAL("on_cpu")))
+			strbuf_add_text(sql, ", 'on_cpu'");
+		strbuf_add_text(sql, ")");
+	}
+	for (size_t i = 0; i < selector->matchers_count; i++) {
+		const struct matcher *matcher = &selector->matchers[i];
+
+		if (slice_is(matcher->name, SERVICE_LABEL) ||
+		    (matcher->op != MATCH_EQUAL && matcher->op != MATCH_NOT_EQUAL))
+			continue;
+		strbuf_add_text(sql, " AND ");
+		add_matcher(sql, matcher);
+	}
+}
+
+void ch_catalogue_init(struct ch_catalogue *catalogue)
+{
+	*catalogue = (struct ch_catalogue){ 0 };
+	tables_init(&catalogue->tables);
+}
+
+int ch_catalogue_take(struct ch_catalogue *catalogue, const struct ch_wanted *wanted,
+		      struct slice rows, struct err *err)
+{
+	struct byte_reader in = byte_reader_of(rows);
+	int rc = 0;
+
+	while (!rc && byte_reader_left(&in))
+		rc = take_series(&in, wanted, catalogue, err);
+	return rc;
+}
+
+int ch_catalogue_read(struct ch_store *store, const struct store_query *query,
+		      const struct ch_wanted *wanted, struct ch_catalogue *ret, struct err *err)
 {
 	struct strbuf sql = { 0 }, rows = { 0 };
-	struct byte_reader in;
 	int rc;
 
-	*ret = (struct ch_catalogue){ 0 };
-	tables_init(&ret->tables);
+	ch_catalogue_init(ret);
 	strbuf_add_text(&sql, "SELECT type, service, series, labelled, names, vals, sample_types, "
 			      "sample_units, kinds, period_type, period_unit, period FROM "
 			      "firn_series");
 	add_days(&sql, wanted);
+	if (wanted->selector && !wanted->exactly)
+		add_selector(&sql, wanted->selector);
 	strbuf_add_text(&sql, " LIMIT 1 BY tenant, series, labelled");
-	rc = ch_store_read(store, &sql, ch_store_bytes_left(store), &rows, err);
-	in = byte_reader_of(strbuf_slice(&rows));
-	while (!rc && byte_reader_left(&in))
-		rc = take_series(&in, wanted, ret, err);
+	rc = ch_store_ask(store, query, &sql, &rows, err);
+	if (!rc)
+		rc = ch_catalogue_take(ret, wanted, strbuf_slice(&rows), err);
 	strbuf_free(&sql);
 	strbuf_free(&rows);
 	return rc;

@@ -34,12 +34,17 @@ METRIC_COUNTER(ch_read_errors, "firn_clickhouse_read_errors_total", "",
 	       "Statements that read, and failed");
 METRIC_COUNTER(ch_read_bytes, "firn_clickhouse_read_bytes_total", "", "Bytes read");
 METRIC_GAUGE(ch_up, "firn_clickhouse_up", "", "1: the last statement succeeded");
+METRIC_COUNTER(ch_summed_snapshots, "firn_clickhouse_summed_snapshots_total", "",
+	       "Queries whose reports ClickHouse summed");
+METRIC_COUNTER(ch_raw_snapshots, "firn_clickhouse_raw_snapshots_total", "",
+	       "Queries that fetched every report");
 METRIC_COUNTER(ch_unreadable, "firn_clickhouse_reports_unreadable_total", "",
 	       "Reports left out of answers because their stacks are missing");
 
-static struct metric *const metrics[] = { &ch_flushes,	     &ch_flush_errors, &ch_flush_seconds,
-					  &ch_rows_inserted, &ch_reads,	       &ch_read_errors,
-					  &ch_read_bytes,    &ch_up,	       &ch_unreadable };
+static struct metric *const metrics[] = { &ch_flushes,		&ch_flush_errors, &ch_flush_seconds,
+					  &ch_rows_inserted,	&ch_reads,	  &ch_read_errors,
+					  &ch_read_bytes,	&ch_up,		  &ch_unreadable,
+					  &ch_summed_snapshots, &ch_raw_snapshots };
 
 int ch_store_note(struct ch_store *store, int rc, const struct err *err)
 {
@@ -66,16 +71,42 @@ static bool is_ours(int rc)
 	return rc == -ERR_NO_MEMORY || rc == -ERR_DEADLINE || rc == -ERR_CANCELLED;
 }
 
-int ch_store_read(struct ch_store *store, const struct strbuf *sql, uint64_t bytes_max,
-		  struct strbuf *ret, struct err *err)
+static int read_within(struct ch_store *store, const struct strbuf *sql,
+		       const struct ch_limits *limits, struct strbuf *ret, struct err *err)
 {
 	size_t before = ret->len;
-	int rc = ch_read(store->client, strbuf_slice(sql), CH_READ_NS, bytes_max, ret, err);
+	int rc = ch_read(store->client, strbuf_slice(sql), limits, ret, err);
 
 	metric_add(&ch_reads, 1);
 	metric_add(&ch_read_errors, rc != 0);
 	metric_add(&ch_read_bytes, (int64_t)(ret->len - before));
 	return is_ours(rc) ? rc : ch_store_note(store, rc, err);
+}
+
+int ch_store_read(struct ch_store *store, const struct strbuf *sql, uint64_t bytes_max,
+		  struct strbuf *ret, struct err *err)
+{
+	const struct ch_limits limits = { .timeout_ns = CH_READ_NS, .bytes_max = bytes_max };
+
+	return read_within(store, sql, &limits, ret, err);
+}
+
+int ch_store_ask(struct ch_store *store, const struct store_query *query, const struct strbuf *sql,
+		 struct strbuf *ret, struct err *err)
+{
+	struct ch_limits limits = { .timeout_ns = CH_READ_NS,
+				    .bytes_max = ch_store_bytes_left(store),
+				    .stops = { query->cancelled, query->stopped } };
+
+	if (query->deadline_at_ns) {
+		int64_t left_ns = query->deadline_at_ns - clock_monotonic_ns();
+
+		if (left_ns <= 0)
+			return err_set(err, ERR_DEADLINE, "ClickHouse: the query's time is over");
+		if (left_ns < limits.timeout_ns)
+			limits.timeout_ns = left_ns;
+	}
+	return read_within(store, sql, &limits, ret, err);
 }
 
 uint64_t ch_store_bytes_left(const struct ch_store *store)
@@ -99,6 +130,7 @@ static int takes_appends(struct store *base, struct err *err)
 	struct ch_store *store = ch_store_of(base);
 	struct strbuf rows = { 0 };
 	struct err failed = { 0 };
+	const struct ch_limits limits = { .timeout_ns = PING_NS, .bytes_max = STAT_BYTES_MAX };
 	bool is_recent;
 	int rc = 0;
 
@@ -108,8 +140,7 @@ static int takes_appends(struct store *base, struct err *err)
 	lock_give(&store->lock);
 	if (!is_recent) {
 		failed = (struct err){ 0 };
-		rc = ch_read(store->client, slice_of("SELECT 1"), PING_NS, STAT_BYTES_MAX, &rows,
-			     &failed);
+		rc = ch_read(store->client, slice_of("SELECT 1"), &limits, &rows, &failed);
 		ch_store_note(store, rc, &failed);
 		strbuf_free(&rows);
 	}

@@ -54,7 +54,7 @@ struct ch_store {
 };
 
 extern struct metric ch_flushes, ch_flush_errors, ch_flush_seconds, ch_rows_inserted, ch_reads,
-	ch_read_errors, ch_read_bytes, ch_up, ch_unreadable;
+	ch_read_errors, ch_read_bytes, ch_up, ch_unreadable, ch_summed_snapshots, ch_raw_snapshots;
 
 static inline struct ch_store *ch_store_of(struct store *store)
 {
@@ -67,6 +67,10 @@ int ch_store_note(struct ch_store *store, int rc, const struct err *err);
 /* ch_read, counted and remembered. */
 MUST_USE int ch_store_read(struct ch_store *store, const struct strbuf *sql, uint64_t bytes_max,
 			   struct strbuf *ret, struct err *err);
+
+/* The same for a query: within its deadline, and until nobody waits for it. */
+MUST_USE int ch_store_ask(struct ch_store *store, const struct store_query *query,
+			  const struct strbuf *sql, struct strbuf *ret, struct err *err);
 
 /* What an answer may be long: what the snapshots have left. */
 uint64_t ch_store_bytes_left(const struct ch_store *store);
@@ -100,8 +104,12 @@ struct ch_wanted {
 };
 
 /* The catalogue is valid, and to be freed, also after a failure. */
-MUST_USE int ch_catalogue_read(struct ch_store *store, const struct ch_wanted *wanted,
-			       struct ch_catalogue *ret, struct err *err);
+MUST_USE int ch_catalogue_read(struct ch_store *store, const struct store_query *query,
+			       const struct ch_wanted *wanted, struct ch_catalogue *ret,
+			       struct err *err);
+void ch_catalogue_init(struct ch_catalogue *catalogue);
+int ch_catalogue_take(struct ch_catalogue *catalogue, const struct ch_wanted *wanted,
+		      struct slice rows, struct err *err);
 void ch_catalogue_free(struct ch_catalogue *catalogue);
 const struct ch_series *ch_catalogue_find(const struct ch_catalogue *catalogue, uint64_t id);
 

@@ -87,6 +87,13 @@ MUST_USE int store_append(struct store *store, const struct tables_view *batch,
 /* 0, or why appends are refused at the moment: a fault, or no room on the disk. Cheap. */
 MUST_USE int store_takes_appends(struct store *store, struct err *err);
 
+/* What will be read of the reports: a store may leave out, or make up, the rest. */
+enum store_reads {
+	STORE_ROWS,   /* all of it */
+	STORE_TOTALS, /* totals; rows only where their labels decide what counts */
+	STORE_LISTS,  /* that a series has reports, the newest start, and labels of rows */
+};
+
 /* What the snapshot will be used for; it leaves out parts that cannot matter. */
 struct store_query {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
@@ -96,8 +103,12 @@ struct store_query {
 	bool sums_only;	 /* sums per stack over the whole range: roll-ups may answer */
 	int64_t step_ns; /* or sums per step (0 = none): roll-ups where steps are whole ones */
 	bool by_series;	 /* the answer tells series apart, named or not */
+	enum store_reads reads;
 	bool one_tenant; /* only what is `tenant`'s: nothing else is in the snapshot's blocks */
 	struct slice tenant;
+	/* For stores that another system keeps: how long the answer is waited for (query.h). */
+	int64_t deadline_at_ns;
+	const _Atomic bool *cancelled, *stopped;
 };
 
 /*

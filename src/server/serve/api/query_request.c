@@ -111,10 +111,14 @@ static int take_snapshot(struct query_request *query, struct store_query asked, 
 	asked.selector = &query->asked.selector;
 	asked.one_tenant = query->serve->tenants;
 	asked.tenant = query->tenant;
+	asked.deadline_at_ns = query->asked.params.limits.deadline_at_ns;
+	asked.cancelled = query->asked.params.limits.cancelled;
+	asked.stopped = query->asked.params.limits.stopped;
 	rc = store_snapshot(query->serve->store, &asked, &query->snapshot, err);
 	if (rc)
 		return rc;
 	query->store = query->serve->store;
+	query->reads = asked.reads;
 	query->version = query->snapshot.version;
 	if (query->version)
 		query->version =
@@ -127,6 +131,13 @@ static int take_snapshot(struct query_request *query, struct store_query asked, 
 int query_request_open(struct query_request *query, struct err *err)
 {
 	const struct store_query asked = { .by_series = true };
+
+	return take_snapshot(query, asked, err);
+}
+
+int query_request_list(struct query_request *query, struct err *err)
+{
+	const struct store_query asked = { .by_series = true, .reads = STORE_LISTS };
 
 	return take_snapshot(query, asked, err);
 }
@@ -194,7 +205,7 @@ static int begin_tree(struct query_request *base, struct query_request *query, s
 	enum admission_size size;
 	int rc;
 
-	if (ticket_is_seated(&query->ticket) && query->store && !base)
+	if (ticket_is_seated(&query->ticket) && query->store && query->reads == STORE_ROWS && !base)
 		return 0;
 	rc = take_both(base, query, err);
 	if (rc)
@@ -341,6 +352,7 @@ static int take_for_series(struct query_request *query, const struct query_range
 		.names = range->base.group_by,
 		.names_count = range->sum_all ? 0 : range->base.group_by_count,
 		.step_ns = range->base.by_times ? 0 : range->step_ns,
+		.reads = range->base.by_times ? STORE_ROWS : STORE_TOTALS,
 		.by_series = range->base.by_times || range->base.series_apart ||
 			     (!range->sum_all && !range->base.group_by_count),
 	};
@@ -362,7 +374,7 @@ int query_request_series(struct query_request *query, const struct query_range_p
 		list(query);
 		rc = wait_for_seat(query, ADMISSION_SMALL, err);
 	}
-	if (!rc && !query->store)
+	if (!rc && (!query->store || query->reads == STORE_LISTS))
 		rc = take_for_series(query, range, err);
 	listed.base.limits = query->asked.params.limits;
 	if (!rc)
@@ -462,7 +474,7 @@ static int open_when_seated(struct query_request *query, struct err *err)
 
 	list(query);
 	rc = wait_for_seat(query, ADMISSION_SMALL, err);
-	return rc ? rc : query_request_open(query, err);
+	return rc ? rc : query_request_list(query, err);
 }
 
 int query_request_begin(struct serve *serve, const struct net_request *request,

@@ -21,7 +21,8 @@ struct query_request {
 	struct query_source source; /* after query_request_open */
 	struct slice tenant;	    /* whose the query is: tenant.h */
 	struct store_snapshot snapshot;
-	struct store *store; /* NULL: no snapshot is taken */
+	struct store *store;	/* NULL: no snapshot is taken */
+	enum store_reads reads; /* what the snapshot has */
 	struct serve *serve;
 	const struct net_request *request;
 	bool is_part;		   /* of another query, which is listed */
@@ -35,10 +36,13 @@ int query_request_read(struct serve *serve, const struct net_request *request,
 		       enum parameters_need need, struct query_request *ret, struct err *err);
 
 /*
- * Takes a snapshot of all reports: for lists of what there is, and to ask it several times. From
- * the first snapshot on the query is listed (active_queries.h).
+ * Takes a snapshot of all reports, to ask it several times. From the first snapshot on the query is
+ * listed (active_queries.h).
  */
 int query_request_open(struct query_request *query, struct err *err);
+
+/* The same for query_types, query_labels and query_label_values alone. */
+int query_request_list(struct query_request *query, struct err *err);
 
 /* query_tree and query_series over what suits them; partitions that were left out are counted. */
 int query_request_tree(struct query_request *query, struct tree **ret, struct err *err);
@@ -82,7 +86,7 @@ int query_request_chart(struct query_request *query, int64_t step_ns, struct fla
 /* How exactly the values of that tree are known: compare_intervals. */
 int query_request_intervals(struct query_request *query, struct tree *tree, struct err *err);
 
-/* query_request_read, and query_request_open when it has a seat: for lists of what there is. */
+/* query_request_read, and query_request_list when it has a seat. */
 int query_request_begin(struct serve *serve, const struct net_request *request,
 			enum parameters_need need, struct query_request *ret, struct err *err);
 

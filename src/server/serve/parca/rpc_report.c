@@ -337,7 +337,7 @@ static int put_metadata(struct query_request *query, const struct tree *tree, st
 {
 	struct slice *names;
 	size_t count;
-	int rc = query_request_open(query, err); /* roll-ups may lack series */
+	int rc = query_request_list(query, err); /* roll-ups may lack series */
 
 	if (!rc)
 		rc = query_labels(&query->source, query->asked.params.selector,

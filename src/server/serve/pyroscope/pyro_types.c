@@ -118,7 +118,7 @@ static int choose(struct query_request *query, const struct matcher *matchers, s
 {
 	struct pyro_type *all;
 	size_t all_count;
-	int rc = query_request_open(query, err);
+	int rc = query_request_list(query, err);
 
 	if (!rc)
 		rc = list_all(query, &all, &all_count, err);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ch_reading - what the files of ch_snapshot share: one snapshot while it is made.
+ *
+ * Steps: which series are meant (ch_series), their reports (ch_reports) or sums of these (ch_sums),
+ * and what the reports' dictionaries say about the stacks that they name (ch_stacks). What came is
+ * kept in plain tables; stacks of different dictionaries that are the same become one.
+ *
+ * The decoders here read a stranger's bytes: they need no ClickHouse, and are fuzzed. What they
+ * cannot read is ERR_CORRUPT, what is too much ERR_NO_MEMORY.
+ */
+#ifndef FIRN_SERVER_CLICKHOUSE_CH_READING_H
+#define FIRN_SERVER_CLICKHOUSE_CH_READING_H
+
+#include "model/segment.h"
+#include "server/clickhouse/ch_rows.h"
+#include "server/clickhouse/ch_store_int.h"
+
+#define CH_ROWS_BETWEEN_CHECKS 4096u
+
+/* Numbers of one dictionary, and what they are here, plus one; 0: not known. */
+struct ch_numbers {
+	uint32_t *ids;
+	uint32_t count;
+};
+
+struct ch_read_dict {
+	uint64_t id;
+	struct ch_numbers frames, nodes, label_sets;
+};
+
+/* What a snapshot keeps until its release. */
+struct ch_pins {
+	struct tables tables;
+	struct segment_sum *sums; /* NULL: the reports are raw */
+	size_t taken;		  /* of store->memory */
+};
+
+struct ch_reading {
+	struct ch_store *store; /* who is asked; decoders do without */
+	struct budget *memory;
+	const struct store_query *query;
+	struct ch_wanted wanted;
+	struct ch_catalogue catalogue;
+	struct strbuf reports; /* rows of reports, or of sums */
+	struct ch_read_dict *dicts;
+	uint32_t dicts_count, dicts_capacity;
+	struct idmap dicts_map;
+	struct ch_pins *pins;
+	struct tables *tables;		/* of the pins */
+	size_t taken;			/* of the memory */
+	struct tables_copy series_copy; /* from the catalogue; begun by who adds reports */
+	uint64_t unreadable;
+	size_t sums_capacity;
+	uint32_t columns; /* values that a row of sums has: of the series with the most */
+	struct row *rows; /* scratch, likewise values and moments */
+	int64_t *values;
+	struct moment *moments;
+	size_t rows_capacity, values_capacity, moments_capacity;
+};
+
+/* `wanted`, `query` and `store` are the caller's to set. */
+void ch_reading_init(struct ch_reading *reading, struct budget *memory);
+void ch_reading_free(struct ch_reading *reading); /* the pins too, unless they were taken out */
+void ch_pins_free(struct ch_pins *pins, struct budget *memory); /* accepts NULL */
+
+/* Tables, dictionaries and answers as at the beginning; the catalogue stays. */
+void ch_reading_again(struct ch_reading *reading);
+
+int ch_malformed(const char *table, struct err *err);
+int ch_too_large(const struct ch_reading *reading, struct err *err);
+
+/* Pays for `bytes` in all, besides the tables. */
+int ch_pay(struct ch_reading *reading, size_t bytes, struct err *err);
+
+/* Room for `count` elements; what was there is lost. */
+void *ch_scratch(void *memory, size_t count, size_t *capacity, size_t size);
+
+/* Where the number's id stands; NULL when it is out of bounds. */
+uint32_t *ch_number(struct ch_numbers *numbers, uint32_t number);
+static inline uint32_t ch_known(const struct ch_numbers *numbers, uint32_t number)
+{
+	return number < numbers->count ? numbers->ids[number] : 0;
+}
+
+struct ch_read_dict *ch_find_dict(const struct ch_reading *reading, uint64_t id);
+void ch_add_dict(struct ch_reading *reading, uint64_t id);
+
+/* " AND service IN (...)", " AND series IN (...)": of the catalogue, unless these are very many. */
+void ch_add_services(const struct ch_reading *reading, struct strbuf *sql);
+void ch_add_series(const struct ch_reading *reading, struct strbuf *sql);
+
+struct slice ch_take_array(struct byte_reader *in, size_t element_bytes, uint32_t *ret_count);
+
+static inline uint32_t ch_u32_at(struct slice bytes, uint32_t at)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes.data + (size_t)at * 4, 4);
+	return value;
+}
+
+static inline int64_t ch_i64_at(struct slice bytes, uint64_t at)
+{
+	int64_t value;
+
+	memcpy(&value, bytes.data + at * 8, 8);
+	return value;
+}
+
+/* ch_stacks.c: what the dictionaries say, by one statement for each kind of thing. */
+enum ch_dict_kind { CH_DICT_OF_FRAMES, CH_DICT_OF_STACKS, CH_DICT_OF_LABEL_SETS };
+int ch_read_dicts(struct ch_reading *reading, struct err *err);
+int ch_take_dict_rows(struct ch_reading *reading, enum ch_dict_kind kind, struct slice rows,
+		      struct err *err);
+
+/* ch_reports.c: every report with its rows. The takers work on reading->reports. */
+int ch_read_reports(struct ch_reading *reading, struct err *err);
+int ch_find_dicts(struct ch_reading *reading, struct err *err);
+int ch_take_reports(struct ch_reading *reading, struct err *err);
+
+/* ch_sums.c: fewer reports than there are, each standing for several. */
+enum ch_sums_of {
+	CH_SUMS_NONE,	/* the query needs every report */
+	CH_SUMS_STACKS, /* sums by stack, over the range or by step */
+	CH_SUMS_TOTALS, /* totals by step, */
+	CH_SUMS_HEADS,	/* or of each report; no rows */
+	CH_SUMS_LISTS,	/* a report for each series, and the labels of its rows */
+};
+enum ch_sums_of ch_sums_for(const struct ch_reading *reading);
+
+/* *ret_raw: the answer would not be exact; to be asked for raw reports after ch_reading_again. */
+int ch_read_sums(struct ch_reading *reading, enum ch_sums_of of, bool *ret_raw, struct err *err);
+
+/* As the others of ch_reports.c; reading->columns is known then. */
+void ch_sums_begin(struct ch_reading *reading);
+int ch_find_sums_dicts(struct ch_reading *reading, struct err *err);
+int ch_take_sums(struct ch_reading *reading, bool *ret_raw, struct err *err);
+
+#endif
