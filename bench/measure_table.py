@@ -67,11 +67,11 @@ class Stats:
 
 
 def stats(path, addresses):
-    """What `firn symbolize --stats` says."""
-    with tempfile.TemporaryFile("w+") as errors:
+    """What `firn symbolize --stats` says, of a table that is kept: no other is made small."""
+    with tempfile.TemporaryFile("w+") as errors, tempfile.TemporaryDirectory(prefix="firn-bench-") as tables:
         usage = []
-        symbol_peer.timed([os.environ["FIRN"], "symbolize", "--stats", path], symbol_peer.lines_of(addresses), usage,
-                          errors)
+        symbol_peer.timed([os.environ["FIRN"], "symbolize", "--stats", "--tables-path", tables, path],
+                          symbol_peer.lines_of(addresses), usage, errors)
         errors.seek(0)
         found = dict(re.findall(r"^([a-z ]+): ([0-9.]+)$", errors.read(), re.MULTILINE))
     return Stats(int(found["table bytes"]), float(found["seconds to build"]),
@@ -87,16 +87,41 @@ def table_rates(path):
                        out, re.MULTILINE)}
 
 
+def text_seconds(command, addresses):
+    """CPU time of a program that reads addresses from a file and writes answers into a pipe."""
+    with tempfile.TemporaryFile("w+") as given:
+        given.write(symbol_peer.lines_of(addresses))
+        given.seek(0)
+        process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        reader = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
+        process.stdout.close()
+        _, _, spent = os.wait4(process.pid, 0)
+        process.returncode = 0
+        reader.wait()
+        return spent.ru_utime + spent.ru_stime
+
+
+def print_text_pace(name, path):
+    """From text to text, beside llvm-symbolizer, both with and both without the names as in the source."""
+    few, many = symbol_peer.code_addresses(path, FEW), symbol_peer.code_addresses(path, MANY)
+    for what, ours, llvm in (("as linked", "none", "--no-demangle"), ("as in the source", "full", "--demangle")):
+        firn = [os.environ["FIRN"], "symbolize", "--demangle", ours, path]
+        peer = ["llvm-symbolizer-14", "--inlines", llvm, f"--obj={path}"]
+        cold, peer_cold = min(text_seconds(firn, few) for _ in range(3)), text_seconds(peer, few)
+        warm, peer_warm = text_seconds(firn, many) - cold, text_seconds(peer, many) - peer_cold
+        print(f"{name}, text to text, names {what}: table warm {(MANY - FEW) / max(warm, 1e-3) / 1e3:.0f} k/s, "
+              f"{peer_warm / max(warm, 1e-3):.1f} times llvm-symbolizer; from cold, {FEW} addresses, in {cold:.3f} s, "
+              f"{peer_cold / cold:.1f} times", flush=True)
+
+
 def print_pace(name, path):
     """How fast a warm table answers, beside llvm-symbolizer with its tables warm: CPU time beyond FEW addresses."""
-    first = stats(path, symbol_peer.code_addresses(path, FEW))
-    found = stats(path, symbol_peer.code_addresses(path, MANY))
     usage = []
     symbol_peer.llvm(path, symbol_peer.code_addresses(path, FEW), usage)
     symbol_peer.llvm(path, symbol_peer.code_addresses(path, MANY), usage)
     slow = (MANY - FEW) / max(usage[1][1] - usage[0][1], 1e-3)
-    rate = (MANY - FEW) / max(found.answer_seconds - first.answer_seconds, 1e-6)
-    print(f"{name}: llvm-symbolizer through its standard input {slow / 1e3:.0f} k/s of CPU time; firn symbolize "
-          f"{rate / 1e3:.0f} k/s ({rate / slow:.0f} times), {found.anonymous_mb} MB besides the mapped table")
+    print(f"{name}: llvm-symbolizer through its standard input {slow / 1e3:.0f} k/s of CPU time; firn "
+          f"{stats(path, symbol_peer.code_addresses(path, MANY)).anonymous_mb} MB besides the mapped table")
+    print_text_pace(name, path)
     for (what, order), rate in table_rates(path).items():
         print(f"    {what + ', ' + order:<32}{rate:>6.2f} M/s {1e6 * rate / slow:>6.0f} times", flush=True)

@@ -22,7 +22,7 @@
 #include "workshop.h"
 
 #define THREADS 8
-#define ARG_NOTE 7 /* of a worker's arguments: why debug information is not to be read */
+#define ARG_NOTE 8 /* of a worker's arguments: why debug information is not to be read */
 
 /* A program with debug information, "program", and the address of its main. */
 struct fixture {

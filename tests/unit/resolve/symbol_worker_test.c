@@ -27,7 +27,7 @@
 #include "workshop.h"
 
 #define VERB "symbol-worker"
-#define ARG_NOTE 7 /* of the worker's arguments: why debug information is not to be read */
+#define ARG_NOTE 8 /* of the worker's arguments: why debug information is not to be read */
 
 struct fixture {
 	struct workshop workshop;

@@ -432,6 +432,7 @@ static int build(struct reader *reader, bool with_debug_info, int out_fd, struct
 	if (spill_fd < 0)
 		return spill_fd;
 	symbol_builder_init(&builder, reader->limits->table_bytes, spill_fd);
+	builder.is_for_once = reader->limits->is_for_once;
 	add_code(reader, &builder);
 	about->info = reader->files[0].info;
 	about->has_binary = elf_has_offsets(&about->info);

@@ -36,6 +36,7 @@ struct symbol_limits {
 	uint64_t table_bytes;	/* memory for what the table is made of */
 	uint64_t entries;	/* DWARF entries visited */
 	int64_t duration_ns;	/* CPU time for reading DWARF */
+	bool is_for_once;	/* the table is not kept: no time is spent on making it small */
 };
 
 extern const struct symbol_limits symbol_limits_default;

@@ -334,6 +334,7 @@ static int build(struct symbol_store *store, struct slice build_id, const char *
 		 uint8_t tries, const _Atomic bool *cancelled, struct symbol_table **ret,
 		 struct err *err)
 {
+	struct symbol_limits limits = symbol_limits_default;
 	int64_t start_ns = clock_monotonic_ns();
 	struct symbol_table *table = NULL;
 	char *half;
@@ -341,8 +342,9 @@ static int build(struct symbol_store *store, struct slice build_id, const char *
 
 	if (fd < 0)
 		return fd;
-	status = symbol_sources_build(sources, &symbol_limits_default,
-				      store->path ? store->path : P_tmpdir, cancelled, fd, err);
+	limits.is_for_once = !store->path;
+	status = symbol_sources_build(sources, &limits, store->path ? store->path : P_tmpdir,
+				      cancelled, fd, err);
 	if (!status && tries)
 		status = symbol_table_set_tries(fd, tries, err);
 	if (!status)

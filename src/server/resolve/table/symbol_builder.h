@@ -93,6 +93,7 @@ struct builder_scope {
 };
 
 struct symbol_builder {
+	bool is_for_once; /* the table is not kept: its texts are packed quickly, not small */
 	struct strbuf strings;
 	struct idmap string_map;
 	struct symbol_function *functions;

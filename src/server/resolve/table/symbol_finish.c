@@ -625,7 +625,7 @@ static void write_records(struct finisher *finisher)
 	uint32_t count;
 	uint32_t *functions = used_functions(finisher, &count);
 
-	symbol_writer_begin_texts(&finisher->writer, count,
+	symbol_writer_begin_texts(&finisher->writer, finisher->builder->is_for_once, count,
 				  texts_bytes(finisher->builder, functions, count));
 	number_files(finisher);
 	write_functions(finisher, functions, count);

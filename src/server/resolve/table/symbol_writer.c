@@ -22,6 +22,7 @@
 _Static_assert(MANY_TEXTS_PER_BLOCK *(SYMBOL_TEXT_BYTES_MAX + 1) <= SYMBOL_TEXT_BLOCK_BYTES_MAX,
 	       "a block of the longest texts can be read back");
 #define MANY_LEVEL 9
+#define ONCE_LEVEL 1
 
 void symbol_writer_init(struct symbol_writer *writer, int fd)
 {
@@ -220,13 +221,13 @@ static void close_texts(struct symbol_writer *writer)
 	strbuf_clear(&writer->texts);
 }
 
-void symbol_writer_begin_texts(struct symbol_writer *writer, uint32_t functions_count,
-			       uint64_t texts_bytes)
+void symbol_writer_begin_texts(struct symbol_writer *writer, bool is_for_once,
+			       uint32_t functions_count, uint64_t texts_bytes)
 {
 	bool few = functions_count <= FEW_FUNCTIONS && texts_bytes <= SYMBOL_TEXT_BLOCK_BYTES_MAX;
 
 	writer->texts_per_block = few ? FEW_TEXTS_PER_BLOCK : MANY_TEXTS_PER_BLOCK;
-	writer->level = few ? FEW_LEVEL : MANY_LEVEL;
+	writer->level = is_for_once ? ONCE_LEVEL : few ? FEW_LEVEL : MANY_LEVEL;
 }
 
 void symbol_writer_text(struct symbol_writer *writer, struct slice text)

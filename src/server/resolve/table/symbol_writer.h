@@ -70,10 +70,12 @@ void symbol_writer_function(struct symbol_writer *writer, const struct symbol_pl
 void symbol_writer_row(struct symbol_writer *writer, const struct symbol_row *row,
 		       const struct symbol_place *declared);
 
-/* Before the first text: how many functions they are of, and how long all are at most, with NULs.
+/*
+ * Before the first text: whether the table is not kept, how many functions they are of, and how
+ * long all are at most, with NULs.
  */
-void symbol_writer_begin_texts(struct symbol_writer *writer, uint32_t functions_count,
-			       uint64_t texts_bytes);
+void symbol_writer_begin_texts(struct symbol_writer *writer, bool is_for_once,
+			       uint32_t functions_count, uint64_t texts_bytes);
 
 /* The next text, at most SYMBOL_TEXT_BYTES_MAX. */
 void symbol_writer_text(struct symbol_writer *writer, struct slice text);

@@ -37,6 +37,7 @@ enum {
 	ARG_TABLE_BYTES,
 	ARG_ENTRIES,
 	ARG_DURATION_NS,
+	ARG_IS_FOR_ONCE,
 	ARG_NOTE,
 	ARG_SCRATCH_DIRECTORY,
 	ARGS_COMMON,
@@ -139,6 +140,7 @@ static int run_worker(char **args, size_t count)
 		.table_bytes = number_of(args[ARG_TABLE_BYTES]),
 		.entries = number_of(args[ARG_ENTRIES]),
 		.duration_ns = (int64_t)number_of(args[ARG_DURATION_NS]),
+		.is_for_once = number_of(args[ARG_IS_FOR_ONCE]),
 	};
 	struct err err = { 0 };
 
@@ -219,6 +221,7 @@ static char **make_args(const struct symbol_input *inputs, size_t count,
 		[ARG_TABLE_BYTES] = limits->table_bytes,
 		[ARG_ENTRIES] = limits->entries,
 		[ARG_DURATION_NS] = (uint64_t)limits->duration_ns,
+		[ARG_IS_FOR_ONCE] = limits->is_for_once,
 	};
 	char **args = mem_new_array(char *, 3 + ARGS_COMMON + ARGS_PER_INPUT * count);
 	char **at = args, text[32];
