@@ -10,6 +10,7 @@
 #include "agent/bpf/shared.h"
 #include "agent/runtime/splice.h"
 #include "agent/runtime/v8/v8_code.h"
+#include "agent/runtime/v8/v8_optimized.h"
 #include "agent/runtime/v8/v8_text.h"
 #include "base/slice.h"
 #include "image_fuzz.h"
@@ -28,6 +29,8 @@ static const struct v8_layout layout = {
 	.type_shared = 130,
 	.type_scope = 131,
 	.type_script = 132,
+	.type_code = 133,
+	.type_head = 134,
 	V8_LAYOUT_20,
 };
 
@@ -47,6 +50,21 @@ static void check_code(const struct v8_layout *of, uint64_t address)
 			abort();
 		script_code_fini(&code);
 	}
+	v8_lines_fini(&lines);
+}
+
+static void check_optimized(const struct v8_layout *of, uint64_t address)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	struct v8_place *place = v8_optimized_read(&memory, of, &lines, 1, address);
+
+	if (place->count > V8_INLINED_MAX)
+		abort();
+	for (size_t i = 0; i < place->count; i++)
+		if (place->functions[i].shared < BASE)
+			abort();
+	free(place);
 	v8_lines_fini(&lines);
 }
 
@@ -74,8 +92,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image_bytes = size - PLACES;
 	newer.scope_variables = 48;
 	newer.scope_position = 32;
+	newer.head_code = V8_NO_FIELD;
+	newer.type_head = newer.type_code;
+	newer.is_function_wrapped = 1;
 	check_places(data);
 	check_code(&layout, BASE);
 	check_code(&newer, BASE);
+	check_optimized(&layout, BASE + size / 2);
+	check_optimized(&newer, BASE + size / 2);
 	return 0;
 }

@@ -280,16 +280,35 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 	return node;
 }
 
+/* With the functions that are inlined into it; false = nothing is known of it but its own one. */
+static bool add_v8_place(struct builder *builder, uint32_t *node, const struct user_half *half,
+			 const uint64_t *words)
+{
+	size_t native = words[0] >> SCRIPT_PLACE_SHIFT, count;
+	uint32_t frames[V8_INLINED_MAX];
+
+	if (half->stack->script_kind != SCRIPT_V8 || half->natives[native] != SPLICE_GENERATED)
+		return false;
+	count = script_v8_frames(builder->tables, builder->window->runtimes,
+				 &half->process->identity, words, half->addresses[native], frames);
+	for (size_t i = 0; i < count; i++)
+		*node = add_frame(builder, *node, frames[i]);
+	return count > 0;
+}
+
 static uint32_t add_script(struct builder *builder, uint32_t node, struct user_half *half,
 			   size_t index)
 {
 	const uint64_t *words = half->script + 2 * index;
 	const uint64_t *outer = 2 * index + 2 < half->stack->script_words ? words + 2 : NULL;
-	uint32_t frame = script_frame_of(builder->tables, builder->window->runtimes,
-					 &half->process->identity,
-					 (enum script_kind)half->stack->script_kind, words, outer);
 	size_t native = words[0] >> SCRIPT_PLACE_SHIFT;
+	uint32_t frame;
 
+	if (add_v8_place(builder, &node, half, words))
+		return node;
+	frame = script_frame_of(builder->tables, builder->window->runtimes,
+				&half->process->identity,
+				(enum script_kind)half->stack->script_kind, words, outer);
 	if (frame != SCRIPT_NO_FRAME)
 		return add_frame(builder, node, frame);
 	return half->natives[native] == SPLICE_GENERATED ? add_native(builder, node, half, native)

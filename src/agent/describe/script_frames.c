@@ -136,21 +136,27 @@ static uint32_t php_frame(struct tables *tables, const struct script_code *code,
 	return tables_frame(tables, &frame);
 }
 
-static uint32_t named_frame(struct tables *tables, enum script_kind kind,
-			    const struct script_code *code, int32_t position)
+static uint32_t frame_at_line(struct tables *tables, enum script_kind kind,
+			      const struct script_code *code, uint32_t line)
 {
 	struct frame frame = {
 		.kind = languages[kind].kind,
 		.mapping_file = tables_string(tables, slice_of(languages[kind].mapping)),
 		.function = text_intern(tables, slice_of(code->function)),
 		.file = text_intern(tables, slice_of(code->file)),
-		.line = line_of(code, kind, position),
+		.line = line,
 		.start_line = code->first_line <= INT32_MAX ? code->first_line : 0,
 	};
 
 	if (strcmp(code->name, code->function) != 0)
 		frame.system_name = text_intern(tables, slice_of(code->name));
 	return tables_frame(tables, &frame);
+}
+
+static uint32_t named_frame(struct tables *tables, enum script_kind kind,
+			    const struct script_code *code, int32_t position)
+{
+	return frame_at_line(tables, kind, code, line_of(code, kind, position));
 }
 
 static uint32_t nameless_frame(struct tables *tables, enum script_kind kind)
@@ -187,6 +193,39 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 	return *code->file || kind != SCRIPT_V8
 		       ? named_frame(tables, kind, code, (int32_t)(uint32_t)words[1])
 		       : SCRIPT_NO_FRAME;
+}
+
+/* What has no script is V8's own: its caller stands for it. */
+static size_t v8_function_frame(struct tables *tables, const struct runtimes *runtimes,
+				const struct process_identity *identity,
+				const struct v8_function *function, uint32_t *ret)
+{
+	const uint64_t words[2] = { function->shared, (uint64_t)function->proof << 32 };
+	const struct script_code *code = runtimes_find(runtimes, identity, words);
+
+	runtime_metrics_count(RUNTIME_V8, code ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
+	if (code && !*code->file)
+		return 0;
+	*ret = code ? frame_at_line(tables, SCRIPT_V8, code,
+				    function->line ? function->line : code->first_line)
+		    : nameless_frame(tables, SCRIPT_V8);
+	return 1;
+}
+
+size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
+			const struct process_identity *identity, const uint64_t *words,
+			uint64_t address, uint32_t ret[V8_INLINED_MAX])
+{
+	const struct v8_place *place =
+		runtimes ? runtimes_find_place(runtimes, identity, address) : NULL;
+	size_t count = 0;
+
+	if (!place || !place->count || place->functions[0].shared != SCRIPT_ADDRESS(words[0]))
+		return 0;
+	for (size_t i = 0; i < place->count; i++)
+		count += v8_function_frame(tables, runtimes, identity, &place->functions[i],
+					   &ret[count]);
+	return count;
 }
 
 static uint32_t java_frame(struct tables *tables, const struct java_frame *java)

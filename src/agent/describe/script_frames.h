@@ -29,6 +29,14 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 			  const struct process_identity *identity, const uint64_t *words,
 			  uint32_t ret[JAVA_INLINED_MAX]);
 
+/*
+ * The functions of V8's optimized code at an address, outermost first; how many. 0 = not known, or
+ * not those of the frame, whose words these are: it has its own alone.
+ */
+size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
+			const struct process_identity *identity, const uint64_t *words,
+			uint64_t address, uint32_t ret[V8_INLINED_MAX]);
+
 /* Generated code in a process of Ruby or PHP, whose functions have frames of their own. */
 uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind);
 

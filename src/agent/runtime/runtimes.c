@@ -18,6 +18,8 @@
 #define DOUBT_MAX 16 /* objects that are none, before one is, until we do not believe it */
 #define ASK_AGAIN_NS (20 * CLOCK_NS_PER_MS)
 #define WANTED_MAX 1024
+#define PLACE_KEY (1ull << 63) /* in keys of places in code, which others' objects lack */
+#define PLACE_WINDOWS 6
 #define LOOK_ASKED_NS (5 * CLOCK_NS_PER_MS) /* between two looks that samples ask for */
 
 /*
@@ -38,7 +40,8 @@ enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
 struct code {
 	uint64_t key; /* see key_of */
 	uint32_t proof;
-	uint32_t window; /* that it was last used in */
+	uint32_t window;      /* that it was last used in */
+	uint32_t read_window; /* of a place */
 	enum code_state state;
 	struct script_code code;
 };
@@ -450,11 +453,9 @@ static uint64_t key_of(const struct entry *entry, uint64_t word)
 	return has_copies(entry) ? word >> SCRIPT_PLACE_SHIFT : SCRIPT_ADDRESS(word);
 }
 
-static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, uint32_t proof,
-		 int64_t now_ns)
+/* An item of the job that is being filled; send_if_full is to follow. */
+static struct script_job_item *next_item(struct entry *entry)
 {
-	struct script_job_item *item;
-
 	if (!entry->job) {
 		entry->job = script_job_new(&entry->identity);
 		entry->job->proof_words = entry->proof_words;
@@ -462,18 +463,44 @@ static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, 
 		entry->job->layout = entry->layout;
 		entry->job->hotspot = copy_hotspot(entry);
 	}
-	item = &entry->job->items[entry->job->count++];
+	return &entry->job->items[entry->job->count++];
+}
+
+static void send_if_full(struct runtimes *runtimes, struct entry *entry, int64_t now_ns)
+{
+	if (entry->job->count == SCRIPT_JOB_ITEMS)
+		send_job(runtimes, entry, now_ns);
+}
+
+static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, uint32_t proof,
+		 int64_t now_ns)
+{
+	struct script_job_item *item = next_item(entry);
+
 	item->key = key_of(entry, word);
 	item->address = SCRIPT_ADDRESS(word);
 	item->proof = proof;
-	if (entry->job->count == SCRIPT_JOB_ITEMS)
-		send_job(runtimes, entry, now_ns);
+	send_if_full(runtimes, entry, now_ns);
 }
 
 /* Another copy of the object may be there still. */
 static bool is_lost_copy(const struct entry *entry, const struct code *code)
 {
 	return has_copies(entry) && code->state == CODE_LOST;
+}
+
+static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t word,
+			uint32_t proof, int64_t now_ns)
+{
+	struct code *code = find_code(&entry->codes, key_of(entry, word), proof);
+
+	if (!code || is_lost_copy(entry, code)) {
+		if (!code)
+			code = add_code(&entry->codes, key_of(entry, word), proof);
+		code->state = CODE_WANTED;
+		want(runtimes, entry, word, proof, now_ns);
+	}
+	code->window = runtimes->window;
 }
 
 void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
@@ -485,20 +512,67 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 		return;
 	entry->used_at_ns = now_ns;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t proof = (uint32_t)(words[2 * i + 1] >> 32);
-		struct code *code;
-
 		if (words[2 * i] & SCRIPT_IS_CUT || !SCRIPT_ADDRESS(words[2 * i]))
 			continue;
-		code = find_code(&entry->codes, key_of(entry, words[2 * i]), proof);
-		if (!code || is_lost_copy(entry, code)) {
-			if (!code)
-				code = add_code(&entry->codes, key_of(entry, words[2 * i]), proof);
-			code->state = CODE_WANTED;
-			want(runtimes, entry, words[2 * i], proof, now_ns);
-		}
-		code->window = runtimes->window;
+		note_object(runtimes, entry, words[2 * i], (uint32_t)(words[2 * i + 1] >> 32),
+			    now_ns);
 	}
+}
+
+/* ---- places in V8's optimized code ---- */
+
+/*
+ * Code may come to the place of other code, so what was read of one is read again after a while.
+ * Until then the function that the frame itself names tells code of another one apart.
+ */
+static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t address,
+		       int64_t now_ns)
+{
+	struct code *code = find_code(&entry->codes, address | PLACE_KEY, 0);
+	struct script_job_item *item;
+
+	if (!code) {
+		code = add_code(&entry->codes, address | PLACE_KEY, 0);
+		code->state = CODE_WANTED;
+	} else if (code->state != CODE_KNOWN ||
+		   runtimes->window - code->read_window < PLACE_WINDOWS) {
+		code->window = runtimes->window;
+		return;
+	}
+	code->window = code->read_window = runtimes->window;
+	item = next_item(entry);
+	item->key = address | PLACE_KEY;
+	item->address = address;
+	item->is_place = true;
+	send_if_full(runtimes, entry, now_ns);
+}
+
+static void take_place(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
+{
+	struct code *code = find_code(&entry->codes, item->key, 0);
+	const struct v8_place *place = item->code.v8;
+
+	if (!code || !place)
+		return;
+	entry->codes.bytes -= script_code_bytes(&code->code);
+	script_code_fini(&code->code);
+	code->state = CODE_KNOWN;
+	code->code = item->code;
+	item->code = (struct script_code){ 0 };
+	entry->codes.bytes += script_code_bytes(&code->code);
+	for (size_t i = 0; i < place->count; i++)
+		note_object(runtimes, entry, place->functions[i].shared, place->functions[i].proof,
+			    clock_monotonic_ns());
+}
+
+const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
+					   const struct process_identity *identity,
+					   uint64_t address)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+	const struct code *code = entry ? find_code(&entry->codes, address | PLACE_KEY, 0) : NULL;
+
+	return code && code->state == CODE_KNOWN ? code->code.v8 : NULL;
 }
 
 /* Its first objects are none: better no frames than wrong ones. */
@@ -512,8 +586,13 @@ static void refuse(struct runtimes *runtimes, struct entry *entry)
 
 static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
 {
-	struct code *code = find_code(&entry->codes, item->key, item->proof);
+	struct code *code;
 
+	if (item->is_place) {
+		take_place(runtimes, entry, item);
+		return;
+	}
+	code = find_code(&entry->codes, item->key, item->proof);
 	if (item->result == SCRIPT_CODE_READ)
 		metric_add(&runtime_codes_read, 1);
 	else if (item->result == SCRIPT_CODE_GONE)
@@ -578,6 +657,11 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 
 /* ---- code of .NET ---- */
 
+static bool has_places(const struct entry *entry)
+{
+	return !entry->refused && entry->layout.kind == RUNTIME_V8;
+}
+
 /* Its generated code is found by address. */
 static bool has_code(const struct entry *entry)
 {
@@ -589,7 +673,7 @@ bool runtimes_has_code(const struct runtimes *runtimes, const struct process_ide
 {
 	const struct entry *entry = find_entry(runtimes, identity);
 
-	return entry && has_code(entry);
+	return entry && (has_code(entry) || has_places(entry));
 }
 
 static bool is_known_code(const struct entry *entry, uint64_t address)
@@ -605,9 +689,13 @@ void runtimes_note_code(struct runtimes *runtimes, const struct process_identity
 {
 	struct entry *entry = find_entry(runtimes, identity);
 
-	if (!entry || !has_code(entry))
+	if (!entry)
 		return;
 	entry->used_at_ns = now_ns;
+	if (has_places(entry))
+		note_place(runtimes, entry, address, now_ns);
+	if (!has_code(entry))
+		return;
 	if (is_known_code(entry, address) || entry->wanted_count == WANTED_MAX)
 		return;
 	for (size_t i = 0; i < entry->wanted_count; i++)
@@ -865,9 +953,12 @@ void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
 
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 {
-	runtimes_turn(runtimes, clock_monotonic_ns());
-	job_thread_settle(runtimes->reader, timeout_ns);
-	take_done(runtimes);
+	/* The second time for functions that places named. */
+	for (int time = 0; time < 2; time++) {
+		runtimes_turn(runtimes, clock_monotonic_ns());
+		job_thread_settle(runtimes->reader, timeout_ns);
+		take_done(runtimes);
+	}
 }
 
 static const struct script_code *known_code(const struct entry *entry, const uint64_t *words)

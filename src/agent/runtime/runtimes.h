@@ -20,6 +20,7 @@
 #include "agent/procs/process.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/script_code.h"
+#include "agent/runtime/v8/v8_optimized.h"
 
 #define RUNTIMES_PROCESSES_MAX SCRIPT_PROCESSES_MAX
 #define RUNTIMES_PROCESS_BYTES_MAX ((size_t)16 << 20)
@@ -75,6 +76,11 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 /* True if the address lies in generated code whose frames are noted each (bpf/jvm.h). */
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
 		       uint64_t address);
+
+/* What runs in V8's optimized code; NULL = not known. Until the next call of `turn`. */
+const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
+					   const struct process_identity *identity,
+					   uint64_t address);
 
 struct runtimes_code {
 	enum runtime_kind kind;

@@ -15,8 +15,9 @@ enum script_code_result {
 };
 
 struct java_code;
+struct v8_place;
 
-/* Of HotSpot there is `java` and nothing else. */
+/* Of HotSpot there is `java` and nothing else, of a place in V8's optimized code `v8`. */
 struct script_code {
 	char *function; /* with its module: "json.decoder.JSONDecoder.decode" */
 	char *name;	/* as the interpreter has it: "JSONDecoder.decode" */
@@ -26,6 +27,7 @@ struct script_code {
 	uint8_t *lines;
 	size_t lines_len;
 	struct java_code *java;
+	struct v8_place *v8;
 	uint32_t proof; /* see script_prove in bpf/script.h */
 };
 

@@ -10,6 +10,7 @@
 #include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/v8/v8_code.h"
+#include "agent/runtime/v8/v8_optimized.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
@@ -59,14 +60,27 @@ static enum script_code_result read_java(const struct script_job *job,
 	return SCRIPT_CODE_READ;
 }
 
+static enum script_code_result read_v8(struct v8_lines *lines, const struct script_job *job,
+				       const struct memory_reader *memory,
+				       struct script_job_item *item)
+{
+	const struct v8_layout *layout = &job->layout.v8;
+
+	if (!item->is_place)
+		return v8_code_read(memory, layout, lines, process_key(job), item->address,
+				    &item->code);
+	item->code.v8 = v8_optimized_read(memory, layout, lines, process_key(job), item->address);
+	item->code.proof = item->proof;
+	return SCRIPT_CODE_READ;
+}
+
 static enum script_code_result read_code(struct v8_lines *lines, const struct script_job *job,
 					 const struct memory_reader *memory,
 					 struct script_job_item *item)
 {
 	switch (job->layout.kind) {
 	case RUNTIME_V8:
-		return v8_code_read(memory, &job->layout.v8, lines, process_key(job), item->address,
-				    &item->code);
+		return read_v8(lines, job, memory, item);
 	case RUNTIME_RUBY:
 		return ruby_code_read(memory, &job->layout.ruby, job->bias, item->address,
 				      &item->code);

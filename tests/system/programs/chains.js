@@ -135,7 +135,29 @@ function constructors() {
         new Derived();
 }
 
-const shapes = { callbacks, recursion, generators, asynchronous, exceptions, threads, names, constructors };
+// Small enough that the optimizing compilers make one piece of code of all of it.
+function tax(amount) {
+    let owed = 0;
+    for (let i = 0; i < 200; i++) // SMALL
+        owed = (owed * 31 + amount + i) % 1000003; // SMALL
+    return owed;
+}
+
+class Cart {
+    price(amount) { return tax(amount) + 1; }
+    total(amount) { return this.price(amount) * 2; }
+}
+
+function inlined() {
+    const cart = new Cart();
+    let sum = 0;
+    while (!isOver())
+        for (let i = 0; i < 2000; i++)
+            sum += cart.total(i);
+    return sum;
+}
+
+const shapes = { callbacks, recursion, generators, asynchronous, exceptions, threads, names, constructors, inlined };
 
 if (gate)
     fs.readFileSync(gate);

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "agent/runtime/v8/v8_code.h"
+#include "agent/runtime/v8/v8_optimized.h"
 #include "fuzz/v8_layout_20.h"
 
 #define BASE 0x10000ull
@@ -25,6 +27,10 @@ enum {
 	SHARED = 262,
 	SCOPE = 261,
 	SCRIPT = 167,
+	CODE = 245,
+	HEAD = 252,
+	ARRAY = 175,
+	BYTES = 190,
 	ODDBALL = 131
 };
 
@@ -36,6 +42,8 @@ static const struct v8_layout layout = {
 	.type_shared = SHARED,
 	.type_scope = SCOPE,
 	.type_script = SCRIPT,
+	.type_code = CODE,
+	.type_head = HEAD,
 	V8_LAYOUT_20,
 };
 
@@ -231,6 +239,171 @@ static void what_is_no_function_is_refused(void **state)
 			 SCRIPT_CODE_GONE);
 }
 
+/* ---- optimized code ---- */
+
+#define CODE_BYTES 64u
+
+/* Of a place in the script, and an inlining, counted from 0; -1 = none. */
+static uint64_t position(uint32_t place, int32_t inlining)
+{
+	return (uint64_t)place << 1 | (uint64_t)(uint32_t)(inlining + 1) << 31;
+}
+
+static void put_varint(uint8_t **to, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*(*to)++ = (uint8_t)(value | 0x80);
+	*(*to)++ = (uint8_t)value;
+}
+
+/* A step from one position to the next, as V8 writes them: every other one with a mark. */
+static void put_step(uint8_t **to, uint32_t bytes, uint64_t from, uint64_t position_to)
+{
+	int64_t step = (int64_t)(position_to - from);
+
+	put_varint(to, (uint64_t)bytes << 1 | (bytes & 1));
+	put_varint(to, (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
+}
+
+static uint64_t bytes_of(const uint8_t *bytes, size_t count)
+{
+	uint64_t words[40] = { length(count) };
+
+	assert_true(count <= sizeof(words) - 8);
+	memcpy(words + 1, bytes, count);
+	return object(BYTES, words, 1 + (count + 7) / 8);
+}
+
+/* What the code of one function with others in it is made of. */
+struct made {
+	uint64_t outer, middle, inner; /* what their closures share */
+	uint64_t start;		       /* of the instructions */
+	uint64_t code, data;
+};
+
+static uint64_t positions_of_code(void)
+{
+	const uint64_t at[] = { position(17, -1), position(34, 0), position(53, 1),
+				position(18, -1) };
+	const uint32_t steps[] = { 4, 7, 9, 20 };
+	uint8_t bytes[64], *end = bytes;
+
+	for (size_t i = 0; i < 4; i++)
+		put_step(&end, steps[i], i ? at[i - 1] : 0, at[i]);
+	return bytes_of(bytes, (size_t)(end - bytes));
+}
+
+/* outer calls middle (34), which calls inner (53). */
+static struct made make_code(void)
+{
+	uint64_t script = script_of("/srv/app.js"), head, literals, inlinings, code;
+	const uint64_t calls[] = { position(20, -1), 1, position(35, 0), 0 };
+	struct made made = { .outer = shared_of(scope_of(narrow("outer"), 0, 17), script),
+			     .middle = shared_of(scope_of(narrow("middle"), 0, 34), script),
+			     .inner = shared_of(scope_of(narrow("inner"), 0, 53), script) };
+
+	literals =
+		object(ARRAY, (uint64_t[]){ length(2), (made.inner + 1) | 2, made.middle + 1 }, 3);
+	inlinings = bytes_of((const uint8_t *)calls, sizeof(calls));
+	made.data = object(ARRAY,
+			   (uint64_t[]){ length(9), 0, NUMBER(2), literals, 0, 0, 0, made.outer + 1,
+					 inlinings, NUMBER(60) },
+			   10);
+	while ((BASE + used + 24 + 16) % 32)
+		used += 8;
+	made.start = BASE + used + 24 + 16;
+	head = object(HEAD, (uint64_t[1 + CODE_BYTES / 8]){ 0 }, 1 + CODE_BYTES / 8);
+	code = object(
+		CODE,
+		(uint64_t[]){ 0, made.data, positions_of_code(), head, made.start, 0, CODE_BYTES },
+		7);
+	memcpy(image + (head - 1 - BASE) + 8, &code, sizeof(code));
+	made.code = code - 1;
+	used = IMAGE_BYTES;
+	return made;
+}
+
+/* The functions at an offset of the code, from the outermost on, and their lines. */
+static void check_place(const struct made *made, uint32_t offset, size_t count, uint64_t innermost,
+			uint32_t line)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	struct v8_place *place =
+		v8_optimized_read(&memory, &layout, &lines, 1, made->start + offset);
+
+	assert_int_equal(place->count, count);
+	if (count) {
+		assert_int_equal(place->functions[0].shared, made->outer);
+		assert_int_equal(place->functions[count - 1].shared, innermost);
+		assert_int_equal(place->functions[count - 1].line, line);
+	}
+	if (count == 3) {
+		assert_int_equal(place->functions[0].line, 2);
+		assert_int_equal(place->functions[1].shared, made->middle);
+		assert_int_equal(place->functions[1].line, 3);
+	}
+	free(place);
+	v8_lines_fini(&lines);
+}
+
+static void inlined_functions_are_those_of_the_last_position(void **state)
+{
+	struct made made = make_code();
+
+	(void)state;
+	check_place(&made, 0, 1, made.outer, 0); /* before the first one */
+	check_place(&made, 4, 1, made.outer, 2);
+	check_place(&made, 10, 1, made.outer, 2);
+	check_place(&made, 11, 2, made.middle, 3);
+	check_place(&made, 19, 2, made.middle, 3);
+	check_place(&made, 20, 3, made.inner, 5);
+	check_place(&made, 39, 3, made.inner, 5);
+	check_place(&made, 40, 1, made.outer, 2);
+	check_place(&made, CODE_BYTES - 1, 1, made.outer, 2);
+	check_place(&made, CODE_BYTES, 0, 0, 0); /* behind the code */
+}
+
+/* The name of a function is read with the proof that came with its place. */
+static void the_proof_of_an_inlined_function_is_that_of_its_name(void **state)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct made made = make_code();
+	struct v8_lines lines = { 0 };
+	struct v8_place *place = v8_optimized_read(&memory, &layout, &lines, 1, made.start + 30);
+	struct script_code code;
+
+	(void)state;
+	assert_int_equal(place->count, 3);
+	assert_int_equal(
+		v8_code_read(&memory, &layout, &lines, 1, place->functions[2].shared, &code),
+		SCRIPT_CODE_READ);
+	assert_string_equal(code.name, "inner");
+	assert_int_equal(code.proof, place->functions[2].proof);
+	script_code_fini(&code);
+	free(place);
+	v8_lines_fini(&lines);
+}
+
+/* Inlinings that name each other, functions that are none, code whose head is another's. */
+static void optimized_code_that_makes_no_sense_has_no_functions(void **state)
+{
+	struct made made = make_code();
+	uint64_t inlinings, circle = position(20, 1), other = made.start + 8, word;
+
+	(void)state;
+	memcpy(&inlinings, image + (made.data - 1 - BASE) + 16 + 8 * 7, sizeof(inlinings));
+	memcpy(image + (inlinings - 1 - BASE) + 16, &circle, sizeof(circle));
+	check_place(&made, 30, 0, 0, 0);
+	made = (setup(state), make_code());
+	memcpy(&word, image + (made.data - 1 - BASE) + 16 + 8 * 2, sizeof(word));
+	memcpy(image + (word - 1 - BASE) + 16, &made.data, sizeof(made.data));
+	check_place(&made, 30, 0, 0, 0);
+	check_place(&made, 15, 2, made.middle, 3);
+	memcpy(image + (made.code - BASE) + 40, &other, sizeof(other));
+	check_place(&made, 15, 0, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +416,9 @@ int main(void)
 		cmocka_unit_test_setup(strings_that_go_in_circles_end, setup),
 		cmocka_unit_test_setup(a_source_at_the_place_of_another_has_its_own_lines, setup),
 		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
+		cmocka_unit_test_setup(inlined_functions_are_those_of_the_last_position, setup),
+		cmocka_unit_test_setup(the_proof_of_an_inlined_function_is_that_of_its_name, setup),
+		cmocka_unit_test_setup(optimized_code_that_makes_no_sense_has_no_functions, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,6 @@
 #define SCOPE_HAS_INFERRED_NAME(flags) ((flags) >> 14 & 1)
 
 #define POSITION_NONE UINT32_MAX
-#define FIRST_LINE_MAX 0x3fffffffu
 
 struct source {
 	const struct memory_reader *memory;
@@ -120,22 +119,6 @@ static void read_identity(const struct source *source, uint64_t word, struct ide
 		strbuf_add_text(&ret->name, ANONYMOUS);
 }
 
-static uint32_t read_line(const struct source *source, struct v8_lines *lines, uint64_t process,
-			  uint64_t script, uint32_t position)
-{
-	uint64_t text, first;
-	uint32_t line;
-
-	if (position == POSITION_NONE ||
-	    !read_word(source, script - 1 + source->layout->script_source, &text) ||
-	    !read_word(source, script - 1 + source->layout->script_line, &first))
-		return 0;
-	line = v8_lines_find(lines, process, source->memory, source->layout, text, position);
-	if (line && (uint32_t)first == 0 && first >> 32 <= FIRST_LINE_MAX)
-		line += (uint32_t)(first >> 32);
-	return line;
-}
-
 static int hex_digit(char digit)
 {
 	if (digit >= '0' && digit <= '9')
@@ -204,7 +187,9 @@ static void read_script(const struct source *source, struct v8_lines *lines, uin
 		return;
 	}
 	ret->file = read_file(source, script);
-	ret->first_line = read_line(source, lines, process, script, position);
+	if (position != POSITION_NONE)
+		ret->first_line = v8_lines_of_script(lines, process, source->memory, source->layout,
+						     script, position);
 }
 
 enum script_code_result v8_code_read(const struct memory_reader *memory,

@@ -10,6 +10,11 @@
 #define SPELLINGS_MAX 3
 #define SMALL_NUMBER_SHIFT 31 /* of numbers in whole words: no compressed pointers */
 #define WORD_BYTES 8
+#define HEAD_BYTES_MAX 256
+
+/* In code of 11, which does not say it. */
+#define CODE_START_11 40
+#define CODE_SIZE_11 56
 
 /* What a field is called, which has the C++ type in it. */
 struct field {
@@ -146,6 +151,44 @@ static bool read_layout(const struct elf_exports *symbols, struct v8_layout *ret
 	return true;
 }
 
+/* Of code that the optimizing compilers made: numbers that V8 says, and those that follow from
+ * them. */
+static void set_code(const struct elf_exports *symbols, uint32_t major, struct v8_layout *ret)
+{
+	int32_t none = V8_NO_FIELD, wrapper, head;
+
+	head = number_or(symbols, "class_InstructionStream__instruction_start__uintptr_t", none);
+	wrapper = number_or(symbols, "class_Code__wrapper__Tagged_CodeWrapper_", none);
+	ret->type_code = (uint16_t)number_or(symbols, "type_Code__CODE_TYPE", none);
+	ret->type_head = (uint16_t)number_or(
+		symbols, "type_InstructionStream__INSTRUCTION_STREAM_TYPE", ret->type_code);
+	ret->head_code = head == none ? V8_NO_FIELD : WORD_BYTES;
+	if (head == none)
+		head = number_or(symbols, "class_Code__instruction_start__uintptr_t", none);
+	ret->head_bytes = (uint16_t)head;
+	ret->code_start = (uint16_t)number_or(symbols, "class_Code__instruction_start__Address",
+					      CODE_START_11);
+	ret->code_size =
+		(uint16_t)number_or(symbols, "class_Code__instruction_size__int", CODE_SIZE_11);
+	/* Before the wrapper, which came with 12, or behind the map and relocations. */
+	ret->code_deoptimization =
+		(uint16_t)(wrapper == none ? 2 * WORD_BYTES : wrapper - 2 * WORD_BYTES);
+	ret->code_positions = ret->code_deoptimization + WORD_BYTES;
+	ret->position_marks = major < 14 ? 1 : 2;
+	ret->data_literals = (uint16_t)number_or(symbols, "DeoptimizationDataLiteralArrayIndex", 2);
+	ret->data_function =
+		(uint16_t)number_or(symbols, "DeoptimizationDataSharedFunctionInfoIndex", none);
+	ret->is_function_wrapped =
+		ret->data_function == V8_NO_FIELD &&
+		read_number(symbols, "DeoptimizationDataWrappedSharedFunctionInfoIndex", &wrapper);
+	if (ret->data_function == V8_NO_FIELD)
+		ret->data_function = ret->is_function_wrapped ? (uint16_t)wrapper : 6;
+	ret->data_inlinings =
+		(uint16_t)number_or(symbols, "DeoptimizationDataInliningPositionsIndex", 7);
+	if (ret->head_bytes > HEAD_BYTES_MAX || ret->head_bytes % WORD_BYTES)
+		ret->type_head = V8_NO_FIELD;
+}
+
 /* Of 8.x scopes are arrays, with their length before the words. */
 static void set_scope(uint32_t major, struct v8_layout *ret)
 {
@@ -170,6 +213,7 @@ void v8_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 	if (ret->problem)
 		return;
 	set_scope(major, &ret->layout.v8);
+	set_code(symbols, major, &ret->layout.v8);
 	read_slots(symbols, major, script);
 	script->shared =
 		(uint16_t)number_or(symbols, "class_JSFunction__shared__SharedFunctionInfo", 0);

@@ -27,6 +27,14 @@ struct v8_layout {
 	uint16_t scope_flags, scope_variables;
 	uint16_t scope_position; /* V8_NO_FIELD = behind the variables and names */
 	uint16_t script_name, script_source, script_line; /* number of its first line */
+	/* Code, and the head before its instructions; type_head V8_NO_FIELD = not known. */
+	uint16_t type_head, head_bytes;
+	uint16_t head_code; /* V8_NO_FIELD = the head is the code */
+	uint16_t type_code, code_start, code_size, code_deoptimization, code_positions;
+	/* In the deoptimization data: numbers of its elements. */
+	uint16_t data_literals, data_function, data_inlinings;
+	uint16_t is_function_wrapped; /* the element is a word before the function */
+	uint16_t position_marks; /* bits of an offset in the table of positions that are marks */
 };
 
 #endif

@@ -9,6 +9,7 @@
 
 #define PIECE_CHARACTERS 16384u
 #define PRINT_BYTES 512u
+#define FIRST_LINE_MAX 0x3fffffffu
 
 struct counting {
 	struct v8_script_lines *to;
@@ -133,4 +134,20 @@ uint32_t v8_lines_find(struct v8_lines *lines, uint64_t process, const struct me
 			high = middle;
 	}
 	return low + 1;
+}
+
+uint32_t v8_lines_of_script(struct v8_lines *lines, uint64_t process,
+			    const struct memory_reader *memory, const struct v8_layout *layout,
+			    uint64_t script, uint32_t position)
+{
+	uint64_t source, first;
+	uint32_t line;
+
+	if (!memory_read(memory, script - 1 + layout->script_source, &source, sizeof(source)) ||
+	    !memory_read(memory, script - 1 + layout->script_line, &first, sizeof(first)))
+		return 0;
+	line = v8_lines_find(lines, process, memory, layout, source, position);
+	if (line && (uint32_t)first == 0 && first >> 32 <= FIRST_LINE_MAX)
+		line += (uint32_t)(first >> 32);
+	return line;
 }

@@ -37,4 +37,9 @@ void v8_lines_fini(struct v8_lines *lines);
 uint32_t v8_lines_find(struct v8_lines *lines, uint64_t process, const struct memory_reader *memory,
 		       const struct v8_layout *layout, uint64_t source, uint32_t position);
 
+/* The same of a script, whose source may begin with another line than the first. */
+uint32_t v8_lines_of_script(struct v8_lines *lines, uint64_t process,
+			    const struct memory_reader *memory, const struct v8_layout *layout,
+			    uint64_t script, uint32_t position);
+
 #endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v8_optimized - which functions run at an address of code that V8's compilers (TurboFan, Maglev)
+ * made: the one that was compiled, and those that are inlined there, with their lines.
+ *
+ *   address -> the head of its code, behind it in memory
+ *           -> Code: source positions, deoptimization data
+ *   a source position: a place in a script, and the number of an inlining (-1 = none)
+ *   an inlining: its function, and the source position of the call
+ *
+ * So a position leads from the innermost function to the one that was compiled. V8 notes positions
+ * of all code that it optimizes; an instruction has that of the last one at or before it.
+ *
+ * The head is found by what it is: an object whose map is that of code, and whose Code says that
+ * its instructions begin right behind. At most V8_CODE_BYTES_MAX are looked through.
+ *
+ * Layouts: V8's src/objects/code.h, instruction-stream.h, deoptimization-data.h;
+ * src/codegen/source-position.h and source-position-table.cc.
+ *
+ * One thread at a time. Everything that is read is bounded; what does not fit gives no functions.
+ */
+#ifndef FIRN_AGENT_RUNTIME_V8_V8_OPTIMIZED_H
+#define FIRN_AGENT_RUNTIME_V8_V8_OPTIMIZED_H
+
+#include <stddef.h>
+
+#include "agent/runtime/memory_reader.h"
+#include "agent/runtime/v8/v8_lines.h"
+
+#define V8_CODE_BYTES_MAX (1u << 20)
+#define V8_INLINED_MAX 32 /* functions at one place, the compiled one included */
+
+struct v8_function {
+	uint64_t shared; /* address of what its closures share, which v8_code reads */
+	uint32_t proof;	 /* of that (script_v8_proof) */
+	uint32_t line;	 /* that runs; 0 = not known */
+};
+
+/* What runs at an address; count 0 = it is no optimized code. */
+struct v8_place {
+	size_t count;
+	struct v8_function functions[]; /* outermost first */
+};
+
+/* `process` is for `lines`. The caller frees what it gets. */
+struct v8_place *v8_optimized_read(const struct memory_reader *memory,
+				   const struct v8_layout *layout, struct v8_lines *lines,
+				   uint64_t process, uint64_t address);
+
+static inline size_t v8_place_bytes(const struct v8_place *place)
+{
+	return sizeof(*place) + place->count * sizeof(place->functions[0]);
+}
+
+#endif
