@@ -33,6 +33,8 @@ def library():
 
 class Engine:
     def __init__(self, folder):
+        self.silence = os.pipe()  # the library takes the first insert's rows from a standard input that is at its end
+        os.dup2(self.silence[0], 0)
         self.lib = ctypes.CDLL(library())
         for name in ("chdb_connect", "chdb_query", "chdb_result_buffer"):
             getattr(self.lib, name).restype = ctypes.c_void_p

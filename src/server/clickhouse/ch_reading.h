@@ -134,6 +134,7 @@ int ch_read_sums(struct ch_reading *reading, enum ch_sums_of of, bool *ret_raw, 
 
 /* As the others of ch_reports.c; reading->columns is known then. */
 void ch_sums_begin(struct ch_reading *reading);
+void ch_sums_statement(const struct ch_reading *reading, enum ch_sums_of of, struct strbuf *sql);
 int ch_find_sums_dicts(struct ch_reading *reading, struct err *err);
 int ch_take_sums(struct ch_reading *reading, bool *ret_raw, struct err *err);
 

@@ -405,7 +405,7 @@ int ch_take_sums(struct ch_reading *reading, bool *ret_raw, struct err *err)
 	return rc;
 }
 
-static void add_statement(const struct ch_reading *reading, enum ch_sums_of of, struct strbuf *sql)
+void ch_sums_statement(const struct ch_reading *reading, enum ch_sums_of of, struct strbuf *sql)
 {
 	uint32_t columns = reading->columns;
 
@@ -433,7 +433,7 @@ int ch_read_sums(struct ch_reading *reading, enum ch_sums_of of, bool *ret_raw, 
 
 	*ret_raw = false;
 	ch_sums_begin(reading);
-	add_statement(reading, of, &sql);
+	ch_sums_statement(reading, of, &sql);
 	rc = ch_store_ask(reading->store, reading->query, &sql, &reading->reports, err);
 	strbuf_free(&sql);
 	if (!rc)
