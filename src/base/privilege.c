@@ -3,49 +3,23 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pwd.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#define OTHER_NUMBERS 0x40000000u /* x32: the same calls by other numbers */
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#define OTHER_NUMBERS 0x40000000u
-#else
-#error "the architecture of system calls is not known"
-#endif
+#include "base/privilege_filter.h"
 
 #define CAPABILITIES_MAX 64
-#define INSTRUCTIONS_MAX 512
 #define BIT(capability) (UINT64_C(1) << (capability))
-
-/* Kinds of system calls that a role is refused. */
-enum {
-	NO_SYSTEM = 1,	   /* the host itself, other processes, other namespaces */
-	NO_MOUNT = 2,	   /* file systems */
-	NO_IDENTITY = 4,   /* another user; capset only takes away */
-	NO_EXEC = 8,	   /* other programs */
-	NO_PROFILING = 16, /* events, BPF, the memory of other processes */
-	NO_NETWORK = 32,   /* sockets other than those that are there */
-	NO_CHANGE = 64,	   /* files: made, changed, removed */
-	NO_PROCESS = 128,  /* more processes and threads */
-};
 
 struct role {
 	uint64_t capabilities;
-	unsigned refused;
+	unsigned refused; /* enum privilege_refusal */
 };
 
 #define TO_SAMPLE (BIT(CAP_BPF) | BIT(CAP_PERFMON))
@@ -59,130 +33,36 @@ struct role {
 /* Who may do what. */
 static const struct role roles[PRIVILEGE_ROLES] = {
 	[PRIVILEGE_AGENT] = { TO_SAMPLE | TO_READ_PROCESSES,
-			      NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_EXEC },
+			      PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT | PRIVILEGE_NO_IDENTITY |
+				      PRIVILEGE_NO_EXEC | PRIVILEGE_ONLY_AGENT },
 	[PRIVILEGE_AGENT_ADMIN] = { TO_SAMPLE | TO_READ_PROCESSES | BIT(CAP_SYS_ADMIN),
-				    NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_EXEC },
+				    PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT |
+					    PRIVILEGE_NO_IDENTITY | PRIVILEGE_NO_EXEC |
+					    PRIVILEGE_ONLY_AGENT },
 	[PRIVILEGE_FILE_STARTER] = { TO_READ_PROCESSES | TO_OPEN_MAPPED,
-				     NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |
-					     NO_CHANGE },
+				     PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT | PRIVILEGE_NO_EXEC |
+					     PRIVILEGE_NO_PROFILING | PRIVILEGE_NO_NETWORK |
+					     PRIVILEGE_NO_CHANGE },
 	[PRIVILEGE_FILE_WORKER] = { TO_READ_PROCESSES | TO_OPEN_MAPPED,
-				    NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |
-					    NO_CHANGE | NO_IDENTITY | NO_PROCESS },
-	[PRIVILEGE_SOURCES] = { 0, NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |
-					   NO_CHANGE | NO_IDENTITY | NO_PROCESS },
+				    PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT | PRIVILEGE_NO_EXEC |
+					    PRIVILEGE_NO_PROFILING | PRIVILEGE_NO_NETWORK |
+					    PRIVILEGE_NO_CHANGE | PRIVILEGE_NO_IDENTITY |
+					    PRIVILEGE_NO_PROCESS },
+	[PRIVILEGE_SOURCES] = { 0, PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT | PRIVILEGE_NO_EXEC |
+					   PRIVILEGE_NO_PROFILING | PRIVILEGE_NO_NETWORK |
+					   PRIVILEGE_NO_CHANGE | PRIVILEGE_NO_IDENTITY |
+					   PRIVILEGE_NO_PROCESS },
 	/* KILL: the server is another user's. */
 	[PRIVILEGE_UP] = { BIT(CAP_KILL) | TO_SAMPLE | TO_READ_PROCESSES | TO_OPEN_MAPPED |
 				   TO_START_AGENT,
-			   NO_SYSTEM },
+			   PRIVILEGE_NO_SYSTEM },
 	/* NET_BIND_SERVICE: it may be told to listen on port 443. */
-	[PRIVILEGE_SERVER] = { BIT(CAP_NET_BIND_SERVICE),
-			       NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_PROFILING },
+	[PRIVILEGE_SERVER] = { BIT(CAP_NET_BIND_SERVICE), PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT |
+								  PRIVILEGE_NO_IDENTITY |
+								  PRIVILEGE_NO_PROFILING },
 	[PRIVILEGE_SERVER_OF_ROOT] = { BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_DAC_OVERRIDE),
-				       NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_PROFILING },
-};
-
-static const struct {
-	unsigned kind;
-	int number;
-} calls[] = {
-	{ NO_SYSTEM, SYS_acct },
-	{ NO_SYSTEM, SYS_add_key },
-	{ NO_SYSTEM, SYS_chroot },
-	{ NO_SYSTEM, SYS_clock_settime },
-	{ NO_SYSTEM, SYS_delete_module },
-	{ NO_SYSTEM, SYS_fanotify_init },
-	{ NO_SYSTEM, SYS_finit_module },
-	{ NO_SYSTEM, SYS_init_module },
-	{ NO_SYSTEM, SYS_io_uring_enter },
-	{ NO_SYSTEM, SYS_io_uring_register },
-	{ NO_SYSTEM, SYS_io_uring_setup },
-	{ NO_SYSTEM, SYS_kcmp },
-	{ NO_SYSTEM, SYS_kexec_file_load },
-	{ NO_SYSTEM, SYS_kexec_load },
-	{ NO_SYSTEM, SYS_keyctl },
-	{ NO_SYSTEM, SYS_mknodat },
-	{ NO_SYSTEM, SYS_open_by_handle_at },
-	{ NO_SYSTEM, SYS_personality },
-	{ NO_SYSTEM, SYS_pivot_root },
-	{ NO_SYSTEM, SYS_process_vm_writev },
-	{ NO_SYSTEM, SYS_ptrace },
-	{ NO_SYSTEM, SYS_quotactl },
-	{ NO_SYSTEM, SYS_reboot },
-	{ NO_SYSTEM, SYS_request_key },
-	{ NO_SYSTEM, SYS_setdomainname },
-	{ NO_SYSTEM, SYS_sethostname },
-	{ NO_SYSTEM, SYS_setns },
-	{ NO_SYSTEM, SYS_settimeofday },
-	{ NO_SYSTEM, SYS_swapoff },
-	{ NO_SYSTEM, SYS_swapon },
-	{ NO_SYSTEM, SYS_syslog },
-	{ NO_SYSTEM, SYS_unshare },
-	{ NO_SYSTEM, SYS_userfaultfd },
-	{ NO_SYSTEM, SYS_vhangup },
-	{ NO_MOUNT, SYS_fsconfig },
-	{ NO_MOUNT, SYS_fsmount },
-	{ NO_MOUNT, SYS_fsopen },
-	{ NO_MOUNT, SYS_fspick },
-	{ NO_MOUNT, SYS_mount },
-	{ NO_MOUNT, SYS_mount_setattr },
-	{ NO_MOUNT, SYS_move_mount },
-	{ NO_MOUNT, SYS_open_tree },
-	{ NO_MOUNT, SYS_umount2 },
-	{ NO_IDENTITY, SYS_setfsgid },
-	{ NO_IDENTITY, SYS_setfsuid },
-	{ NO_IDENTITY, SYS_setgid },
-	{ NO_IDENTITY, SYS_setgroups },
-	{ NO_IDENTITY, SYS_setregid },
-	{ NO_IDENTITY, SYS_setresgid },
-	{ NO_IDENTITY, SYS_setresuid },
-	{ NO_IDENTITY, SYS_setreuid },
-	{ NO_IDENTITY, SYS_setuid },
-	{ NO_EXEC, SYS_execve },
-	{ NO_EXEC, SYS_execveat },
-	{ NO_PROFILING, SYS_bpf },
-	{ NO_PROFILING, SYS_perf_event_open },
-	{ NO_PROFILING, SYS_process_vm_readv },
-	{ NO_NETWORK, SYS_accept },
-	{ NO_NETWORK, SYS_accept4 },
-	{ NO_NETWORK, SYS_bind },
-	{ NO_NETWORK, SYS_connect },
-	{ NO_NETWORK, SYS_listen },
-	{ NO_NETWORK, SYS_socket },
-	{ NO_CHANGE, SYS_fchmod },
-	{ NO_CHANGE, SYS_fchmodat },
-	{ NO_CHANGE, SYS_fchown },
-	{ NO_CHANGE, SYS_fchownat },
-	{ NO_CHANGE, SYS_fsetxattr },
-	{ NO_CHANGE, SYS_linkat },
-	{ NO_CHANGE, SYS_lsetxattr },
-	{ NO_CHANGE, SYS_mkdirat },
-	{ NO_CHANGE, SYS_renameat2 },
-	{ NO_CHANGE, SYS_setxattr },
-	{ NO_CHANGE, SYS_symlinkat },
-	{ NO_CHANGE, SYS_truncate },
-	{ NO_CHANGE, SYS_unlinkat },
-	{ NO_CHANGE, SYS_utimensat },
-	{ NO_PROCESS, SYS_clone },
-	{ NO_PROCESS, SYS_clone3 },
-#ifdef __x86_64__
-	{ NO_SYSTEM, SYS_ioperm },
-	{ NO_SYSTEM, SYS_iopl },
-	{ NO_SYSTEM, SYS_mknod },
-	{ NO_SYSTEM, SYS_modify_ldt },
-	{ NO_CHANGE, SYS_chmod },
-	{ NO_CHANGE, SYS_chown },
-	{ NO_CHANGE, SYS_creat },
-	{ NO_CHANGE, SYS_lchown },
-	{ NO_CHANGE, SYS_link },
-	{ NO_CHANGE, SYS_mkdir },
-	{ NO_CHANGE, SYS_rename },
-	{ NO_CHANGE, SYS_renameat },
-	{ NO_CHANGE, SYS_rmdir },
-	{ NO_CHANGE, SYS_symlink },
-	{ NO_CHANGE, SYS_unlink },
-	{ NO_PROCESS, SYS_fork },
-	{ NO_PROCESS, SYS_vfork },
-#endif
+				       PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT |
+					       PRIVILEGE_NO_IDENTITY | PRIVILEGE_NO_PROFILING },
 };
 
 static const char *const names[] = {
@@ -302,68 +182,6 @@ static int become(const struct privilege_user *user)
 	return setresuid(user->uid, user->uid, user->uid);
 }
 
-/* ---- system calls ---- */
-
-struct program {
-	struct sock_filter code[INSTRUCTIONS_MAX];
-	unsigned short len;
-};
-
-static void add(struct program *program, uint16_t code, uint32_t operand, uint8_t if_true,
-		uint8_t if_false)
-{
-	program->code[program->len++] = (struct sock_filter){ code, if_true, if_false, operand };
-}
-
-static void refuse_call(struct program *program, int number)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-}
-
-/* Refuses an open whose flags have one of the bits. */
-static void refuse_flags(struct program *program, int number, unsigned argument, uint32_t bits)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
-	add(program, BPF_LD | BPF_W | BPF_ABS,
-	    (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t)), 0, 0);
-	add(program, BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-	add(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-}
-
-static void write_filter(struct program *program, unsigned refused)
-{
-	add(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	add(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-	add(program, BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i].kind & refused)
-			refuse_call(program, calls[i].number);
-	if (refused & NO_CHANGE) {
-		const uint32_t bits = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
-
-		refuse_flags(program, SYS_openat, 2, bits);
-#ifdef __x86_64__
-		refuse_flags(program, SYS_open, 1, bits);
-#endif
-	}
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-}
-
-static int filter_calls(unsigned refused)
-{
-	struct program program = { .len = 0 };
-	struct sock_fprog filter = { .filter = program.code };
-
-	write_filter(&program, refused);
-	filter.len = program.len;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-}
-
 bool privilege_keep(uint64_t capabilities)
 {
 	uint64_t kept = own_capabilities() & capabilities;
@@ -383,7 +201,7 @@ int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 		return err_set_errno(err, errno, "give up capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_set_errno(err, errno, "give up new privileges");
-	if (filter_calls(roles[role].refused))
+	if (privilege_filter_calls(roles[role].refused))
 		return err_set_errno(err, errno, "give up system calls");
 	return 0;
 }

@@ -2,7 +2,9 @@
 #include "cli/firn_processes.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,9 @@
 #include "base/privilege.h"
 
 #define STATUS_BYTES_MAX 8192u
+#define RECORD_BYTES_MAX 8192u
+#define RECORDS_MAX 1000000u
+#define REFUSED_MARK " type=1326 " /* AUDIT_SECCOMP */
 
 /* What firn's processes call themselves. */
 static const char *const names[] = { "firn",	     "firn-agent", "firn-server",
@@ -85,6 +90,50 @@ static void look_at(struct firn_processes *processes, int pid)
 	};
 }
 
+/* The number behind "name=" in a line of the kernel's log. */
+static uint64_t value_in(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+static void count_refused(struct firn_processes *processes, const char *line)
+{
+	uint64_t pid = value_in(line, " pid=");
+
+	if (!strstr(line, REFUSED_MARK) || !strstr(line, " comm=\"firn"))
+		return;
+	for (size_t i = 0; i < processes->count; i++) {
+		struct firn_process *process = &processes->items[i];
+
+		if ((uint64_t)process->pid != pid)
+			continue;
+		process->refused_calls++;
+		process->last_refused = (unsigned)value_in(line, " syscall=");
+	}
+}
+
+/* Each read gives a record; EPIPE says that some were overwritten meanwhile. */
+static void read_kernel_log(struct firn_processes *processes)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char line[RECORD_BYTES_MAX];
+
+	for (unsigned i = 0; fd >= 0 && i < RECORDS_MAX; i++) {
+		ssize_t len = read(fd, line, sizeof(line) - 1);
+
+		if (len < 0 && errno == EPIPE)
+			continue;
+		if (len <= 0)
+			break;
+		line[len] = '\0';
+		count_refused(processes, line);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 void firn_processes_find(struct firn_processes *ret)
 {
 	DIR *proc = opendir("/proc");
@@ -99,6 +148,8 @@ void firn_processes_find(struct firn_processes *ret)
 	}
 	if (proc)
 		closedir(proc);
+	if (ret->count)
+		read_kernel_log(ret);
 }
 
 void firn_processes_text(const struct firn_processes *processes, struct strbuf *out)
@@ -118,6 +169,11 @@ void firn_processes_text(const struct firn_processes *processes, struct strbuf *
 			privilege_names(process->capabilities, out);
 		else
 			strbuf_add_text(out, "no capabilities");
+		if (process->refused_calls)
+			strbuf_addf(out,
+				    "; the kernel refused it %" PRIu64
+				    " system calls, last number %u",
+				    process->refused_calls, process->last_refused);
 		strbuf_add_byte(out, '\n');
 	}
 }
@@ -143,6 +199,8 @@ void firn_processes_json(const struct firn_processes *processes, struct json *js
 		json_put_bool(json, process->no_new_privileges);
 		json_put_key(json, "system_calls_filtered");
 		json_put_bool(json, process->has_filter);
+		json_put_key(json, "system_calls_refused");
+		json_put_uint(json, process->refused_calls);
 		json_close_object(json);
 		strbuf_free(&capabilities);
 	}

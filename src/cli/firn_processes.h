@@ -16,6 +16,8 @@ struct firn_process {
 	uint32_t uid;
 	uint64_t capabilities; /* effective */
 	bool no_new_privileges, has_filter;
+	uint64_t refused_calls; /* that the kernel's log still has */
+	unsigned last_refused;	/* its number on this architecture */
 };
 
 struct firn_processes {

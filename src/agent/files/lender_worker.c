@@ -309,14 +309,13 @@ static void keep_only(int fd)
 	close_range(FD_SOCKET + 1, ~0u, 0);
 }
 
-static void begin(int fd)
+static void begin(void)
 {
 	sigset_t all;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigfillset(&all); /* what stops the agent stops us through the socket */
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	keep_only(fd);
 }
 
 static void start(struct child *children, size_t *count, const struct lender_order *order, int fd)
@@ -327,7 +326,10 @@ static void start(struct child *children, size_t *count, const struct lender_ord
 		return;
 	pid = fork();
 	if (!pid) {
-		begin(fd);
+		begin();
+		if (fd != FD_SOCKET)
+			dup2(fd, FD_SOCKET);
+		close_range(FD_SOCKET + 1, ~0u, 0);
 		if (getppid() != starter)
 			_exit(0);
 		run_worker(order->is_far);
@@ -384,7 +386,8 @@ _Noreturn void lender_starter_run(int fd)
 	struct child children[CHILDREN_MAX];
 	size_t count = 0;
 
-	begin(fd);
+	begin();
+	keep_only(fd);
 	prctl(PR_SET_NAME, "firn-starter");
 	if (privilege_enter(PRIVILEGE_FILE_STARTER, NULL, NULL))
 		_exit(1);
