@@ -12,14 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/privilege_filter.h"
+#include "base/confine/privilege_filter.h"
 
 #define CAPABILITIES_MAX 64
+/* Of no account and no range that Debian or systemd give numbers from. */
+#define WORKER_USER "firn-symbols"
+#define WORKER_ID 65533u
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 struct role {
 	uint64_t capabilities;
-	unsigned refused; /* enum privilege_refusal */
+	unsigned refused;     /* enum privilege_refusal */
+	bool are_handed_down; /* capabilities, to programs that it runs */
 };
 
 #define TO_SAMPLE (BIT(CAP_BPF) | BIT(CAP_PERFMON))
@@ -29,6 +33,10 @@ struct role {
 /* Addresses of the kernel, tracefs where it is not mounted, limits: while an agent starts. */
 #define TO_START_AGENT                                                                             \
 	(BIT(CAP_SYSLOG) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_RESOURCE) | BIT(CAP_SETPCAP))
+
+#define TO_SPAWN_REFUSED                                                                           \
+	(PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT | PRIVILEGE_NO_IDENTITY |                        \
+	 PRIVILEGE_NO_PROFILING | PRIVILEGE_NO_NETWORK)
 
 /* Who may do what. */
 static const struct role roles[PRIVILEGE_ROLES] = {
@@ -63,6 +71,8 @@ static const struct role roles[PRIVILEGE_ROLES] = {
 	[PRIVILEGE_SERVER_OF_ROOT] = { BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_DAC_OVERRIDE),
 				       PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT |
 					       PRIVILEGE_NO_IDENTITY | PRIVILEGE_NO_PROFILING },
+	[PRIVILEGE_SPAWNER] = { 0, TO_SPAWN_REFUSED, false },
+	[PRIVILEGE_SPAWNER_OF_ROOT] = { BIT(CAP_DAC_READ_SEARCH), TO_SPAWN_REFUSED, true },
 };
 
 static const char *const names[] = {
@@ -137,7 +147,7 @@ static uint64_t own_capabilities(void)
 	return data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
-static int set_capabilities(uint64_t permitted, uint64_t effective)
+static int set_all(uint64_t permitted, uint64_t effective, uint64_t inheritable)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
@@ -146,7 +156,25 @@ static int set_capabilities(uint64_t permitted, uint64_t effective)
 	data[1].permitted = (uint32_t)(permitted >> 32);
 	data[0].effective = (uint32_t)effective;
 	data[1].effective = (uint32_t)(effective >> 32);
+	data[0].inheritable = (uint32_t)inheritable;
+	data[1].inheritable = (uint32_t)(inheritable >> 32);
 	return (int)syscall(SYS_capset, &header, data);
+}
+
+static int set_capabilities(uint64_t permitted, uint64_t effective)
+{
+	return set_all(permitted, effective, 0);
+}
+
+/* To programs that are run from now on, which have no others. */
+static int hand_down(uint64_t capabilities)
+{
+	if (set_all(capabilities, capabilities, capabilities))
+		return -1;
+	for (unsigned i = 0; i < CAPABILITIES_MAX; i++)
+		if (capabilities & BIT(i) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0))
+			return -1;
+	return 0;
 }
 
 bool privilege_put_aside(unsigned capability)
@@ -182,11 +210,13 @@ static int become(const struct privilege_user *user)
 	return setresuid(user->uid, user->uid, user->uid);
 }
 
-bool privilege_keep(uint64_t capabilities)
+bool privilege_keep(uint64_t capabilities, const struct privilege_user *user)
 {
 	uint64_t kept = own_capabilities() & capabilities;
 
 	bound(capabilities);
+	if (user && become(user))
+		return false;
 	return !set_capabilities(kept, kept);
 }
 
@@ -199,6 +229,8 @@ int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 		return err_set_errno(err, errno, "run as user %u", (unsigned)user->uid);
 	if (set_capabilities(capabilities, capabilities))
 		return err_set_errno(err, errno, "give up capabilities");
+	if (roles[role].are_handed_down && hand_down(capabilities))
+		return err_set_errno(err, errno, "hand capabilities down");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_set_errno(err, errno, "give up new privileges");
 	if (privilege_filter_calls(roles[role].refused))
@@ -231,4 +263,30 @@ bool privilege_find_user(const char *name, struct privilege_user *ret)
 bool privilege_find_uid(uid_t uid, struct privilege_user *ret)
 {
 	return find_entry(NULL, uid, ret);
+}
+
+/* Whether the file, a map of users or groups, has a row with the number in it. */
+static bool is_mapped(const char *path, unsigned id)
+{
+	FILE *file = fopen(path, "re");
+	unsigned first, outside, count;
+	bool found = false;
+
+	while (file && !found && fscanf(file, "%u %u %u", &first, &outside, &count) == 3)
+		found = id >= first && id - first < count;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+bool privilege_find_worker(struct privilege_user *ret)
+{
+	const uint64_t needed = BIT(CAP_SETUID) | BIT(CAP_SETGID);
+
+	if ((own_capabilities() & needed) != needed)
+		return false;
+	if (!privilege_find_user(WORKER_USER, ret) || !ret->uid)
+		*ret = (struct privilege_user){ WORKER_ID, WORKER_ID };
+	return is_mapped("/proc/self/uid_map", ret->uid) &&
+	       is_mapped("/proc/self/gid_map", ret->gid);
 }

@@ -22,7 +22,9 @@ enum privilege_role {
 	PRIVILEGE_SOURCES,	/* opens files as the user that it is */
 	PRIVILEGE_UP,		/* watches server and agent, starts the agent again */
 	PRIVILEGE_SERVER,
-	PRIVILEGE_SERVER_OF_ROOT, /* stays root, with root's rights over files */
+	PRIVILEGE_SERVER_OF_ROOT,  /* stays root, with root's rights over files */
+	PRIVILEGE_SPAWNER,	   /* starts what reads hostile bytes for a server */
+	PRIVILEGE_SPAWNER_OF_ROOT, /* the same; what it starts may read any file */
 	PRIVILEGE_ROLES
 };
 
@@ -39,8 +41,11 @@ struct privilege_user {
 MUST_USE int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 			     struct err *err);
 
-/* Keeps no other capabilities than these, for good; false when it cannot. */
-MUST_USE bool privilege_keep(uint64_t capabilities);
+/*
+ * Keeps no other capabilities than these, for good, and becomes `user` (NULL: stays who it is);
+ * false when it cannot.
+ */
+MUST_USE bool privilege_keep(uint64_t capabilities, const struct privilege_user *user);
 
 /*
  * Puts a capability aside, of the calling thread alone, to see what can be done without it; false
@@ -53,6 +58,13 @@ void privilege_take_up(unsigned capability);
  */
 uint64_t privilege_capabilities(enum privilege_role role);
 void privilege_names(uint64_t capabilities, struct strbuf *out);
+
+/*
+ * Who reads hostile bytes when root starts firn: the user firn-symbols where there is one, else a
+ * number that nobody else has. False when this process cannot become another user: it is not root,
+ * or of a user namespace without that number.
+ */
+MUST_USE bool privilege_find_worker(struct privilege_user *ret);
 
 /* A user of this host by its entry in /etc/passwd; false when there is none. */
 MUST_USE bool privilege_find_user(const char *name, struct privilege_user *ret);

@@ -21,7 +21,8 @@
 /* What firn's processes call themselves. */
 static const char *const names[] = { "firn",	     "firn-agent", "firn-server",
 				     "firn-starter", "firn-files", "firn-far-files",
-				     "firn-symbols", "firn-code",  "firn-sources" };
+				     "firn-symbols", "firn-code",  "firn-sources",
+				     "firn-spawner" };
 
 /* The text behind "FIELD:\t" up to the end of its line; false when there is no such line. */
 static bool find_field(const char *status, const char *field, struct slice *ret)

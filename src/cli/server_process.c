@@ -22,6 +22,7 @@
 #include "cli/binary_channel.h"
 #include "cli/storage_owner.h"
 #include "cli/verb.h"
+#include "server/resolve/worker/spawner.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S) /* it has limits of its own; its data is on disk */
 #define STOP_LOOK_MS 100
@@ -96,7 +97,9 @@ static _Noreturn void run_child(const struct server_options *options,
 	int code;
 
 	prctl(PR_SET_NAME, "firn-server");
-	code = privilege_enter(PRIVILEGE_SERVER, user, &err);
+	code = spawner_begin(false, &err);
+	if (!code)
+		code = privilege_enter(PRIVILEGE_SERVER, user, &err);
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* after the change of user, which forgets it */
 	if (getppid() != parent)
 		_exit(VERB_ERROR);
@@ -214,6 +217,8 @@ int server_process_confine(struct server_options *options, const char *user_name
 		code = choose_user(user_name, &user, &is_other, err);
 	if (!code && is_other)
 		code = enter_storage(options, &user, err);
+	if (!code)
+		code = spawner_begin(!is_other, err);
 	if (code)
 		return code;
 	return privilege_enter(is_other || geteuid() ? PRIVILEGE_SERVER : PRIVILEGE_SERVER_OF_ROOT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an agent may call works, what is refused fails with a reason, and nobody is killed. */
-#include "base/privilege_filter.h"
+#include "base/confine/privilege_filter.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -53,8 +53,9 @@ static int attempt(const char *what)
 	if (!strcmp(what, "memory"))
 		return verdict(maps(PROT_READ | PROT_WRITE) && malloc(8 * MIB));
 	if (!strcmp(what, "scratch"))
-		return verdict(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) >= 0 ||
-			       memfd_create("scratch", MFD_CLOEXEC) >= 0);
+		return verdict(memfd_create("scratch", MFD_CLOEXEC) >= 0);
+	if (!strcmp(what, "nameless"))
+		return verdict(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) >= 0);
 	if (!strcmp(what, "read"))
 		return verdict(open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0);
 	if (!strcmp(what, "write"))
@@ -97,12 +98,12 @@ static int status_of(enum syscall_filter_files files, const char *what)
 {
 	char name[] = "test", verb[] = VERB, number[16], attempted[16];
 	char *args[] = { name, verb, number, attempted, NULL };
-	pid_t pid;
+	struct subprocess process;
 
 	snprintf(number, sizeof(number), "%d", (int)files);
 	snprintf(attempted, sizeof(attempted), "%s", what);
-	assert_int_equal(subprocess_start(NULL, 0, args, &pid), 0);
-	return subprocess_reap(pid, false);
+	assert_int_equal(subprocess_start(NULL, 0, args, &process), 0);
+	return subprocess_reap(&process, false);
 }
 
 static void expect_exit(enum syscall_filter_files files, const char *what, int code)
@@ -140,6 +141,7 @@ static void other_files_are_refused(void **state)
 	expect_exit(SYSCALL_FILTER_NO_FILES, "read", REFUSED);
 	expect_exit(SYSCALL_FILTER_READ_FILES, "write", REFUSED);
 	expect_exit(SYSCALL_FILTER_READ_FILES, "create", REFUSED);
+	expect_exit(SYSCALL_FILTER_READ_FILES, "nameless", REFUSED);
 	expect_exit(SYSCALL_FILTER_READ_FILES, "look", REFUSED);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/resolve/read/symbol_reader.h"
 
+#include <assert.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -50,7 +51,8 @@ struct reader {
 	struct reader_file files[SYMBOL_INPUTS_MAX];
 	size_t count;
 	const struct symbol_limits *limits;
-	const char *scratch_directory;
+	const int *scratch; /* NULL: in memory */
+	size_t scratch_used;
 	struct symbol_report report;
 	struct symbol_table about;
 };
@@ -180,10 +182,18 @@ static void unmap_file(struct reader_file *file)
 	file->image.len = 0;
 }
 
+static int take_scratch(struct reader *reader, struct err *err)
+{
+	if (!reader->scratch)
+		return spill_file(NULL, err);
+	assert(reader->scratch_used < SYMBOL_SCRATCH_FILES);
+	return reader->scratch[reader->scratch_used++];
+}
+
 /* Puts a copy with its debug sections unpacked in the place of the file. */
 static int inflate_file(struct reader *reader, struct reader_file *file, struct err *err)
 {
-	int fd = spill_file(reader->scratch_directory, err), status;
+	int fd = take_scratch(reader, err), status;
 
 	if (fd < 0)
 		return fd;
@@ -427,7 +437,7 @@ static int build(struct reader *reader, bool with_debug_info, int out_fd, struct
 	struct symbol_table *about = &reader->about;
 	struct symbol_builder builder;
 	bool is_found = false;
-	int spill_fd = spill_file(reader->scratch_directory, err), status = 0;
+	int spill_fd = take_scratch(reader, err), status = 0;
 
 	if (spill_fd < 0)
 		return spill_fd;
@@ -497,15 +507,12 @@ static int open_files(struct reader *reader, const struct symbol_input *inputs, 
 }
 
 int symbol_reader_write(const struct symbol_input *inputs, size_t count,
-			const struct symbol_limits *limits, const char *note,
-			const char *scratch_directory, int out_fd, struct symbol_report *ret_report,
-			struct err *err)
+			const struct symbol_limits *limits, const char *note, const int *scratch,
+			int out_fd, struct symbol_report *ret_report, struct err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char text[ERR_MESSAGE_BYTES] = "";
-	struct reader reader = { .limits = limits,
-				 .scratch_directory = scratch_directory,
-				 .about.note = text };
+	struct reader reader = { .limits = limits, .scratch = scratch, .about.note = text };
 	struct err cause = { 0 };
 	int status;
 

@@ -15,6 +15,7 @@
 #include "server/resolve/table/symbol_table.h"
 
 #define SYMBOL_INPUTS_MAX SYMBOL_SOURCES_MAX
+#define SYMBOL_SCRATCH_FILES (SYMBOL_INPUTS_MAX + 2) /* unpacked inputs; with and without DWARF */
 
 enum symbol_input_kind {
 	SYMBOL_INPUT_MAIN,	/* the binary or a debug file of it */
@@ -52,14 +53,13 @@ struct symbol_report {
  * The first input is the binary, whose segments the table keeps; then come separate debug files.
  * DWARF comes from the input that has most of it, symbols from all. When the debug information goes
  * over a limit the table has symbols alone, and its note says why; so it is when `note` says why
- * it is not to be read (NULL: read it). Writes to `out_fd`, an empty file; others without names are
- * made in `scratch_directory` (NULL: in memory). Fails when no input is an ELF file that can be
- * read.
+ * it is not to be read (NULL: read it). Writes to `out_fd`, an empty file; others are
+ * `scratch`, SYMBOL_SCRATCH_FILES empty ones (NULL: in memory), which it closes. Fails when no
+ * input is an ELF file that can be read.
  */
 int symbol_reader_write(const struct symbol_input *inputs, size_t count,
-			const struct symbol_limits *limits, const char *note,
-			const char *scratch_directory, int out_fd, struct symbol_report *ret_report,
-			struct err *err);
+			const struct symbol_limits *limits, const char *note, const int *scratch,
+			int out_fd, struct symbol_report *ret_report, struct err *err);
 
 /* What tells one version of an input from another. */
 int symbol_reader_source(const struct symbol_input *input, struct symbol_source *ret,

@@ -175,7 +175,8 @@ static int code_file(struct slice code, struct err *err)
 	return err_set_errno(err, errno, "write a file in memory");
 }
 
-static int start(uint16_t machine, uint64_t address, int out, int code, pid_t *ret, struct err *err)
+static int start(uint16_t machine, uint64_t address, int out, int code, struct subprocess *ret,
+		 struct err *err)
 {
 	char verb[] = VERB, name[] = "firn", machine_text[NUMBER_BYTES], address_text[NUMBER_BYTES];
 	char *args[ARGS + 1] = { name, verb, machine_text, address_text, NULL };
@@ -213,7 +214,7 @@ static int run_process(uint16_t machine, uint64_t address, struct slice code, st
 {
 	int ends[2], rc, status, fd = code_file(code, err);
 	bool is_late;
-	pid_t pid;
+	struct subprocess process;
 
 	if (fd < 0)
 		return fd;
@@ -221,7 +222,7 @@ static int run_process(uint16_t machine, uint64_t address, struct slice code, st
 		close(fd);
 		return err_set_errno(err, errno, "make a pipe");
 	}
-	rc = start(machine, address, ends[1], fd, &pid, err);
+	rc = start(machine, address, ends[1], fd, &process, err);
 	close(ends[1]);
 	close(fd);
 	if (rc) {
@@ -230,7 +231,7 @@ static int run_process(uint16_t machine, uint64_t address, struct slice code, st
 	}
 	is_late = !read_texts(ends[0], out);
 	close(ends[0]);
-	status = subprocess_reap(pid, is_late);
+	status = subprocess_reap(&process, is_late);
 	if (!is_late && WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
 	return err_set(err, ERR_INVALID, "disassemble: the process that does it %s",

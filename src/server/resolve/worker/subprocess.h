@@ -10,26 +10,36 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "server/resolve/worker/launch.h"
 #include "server/resolve/worker/syscall_filter.h"
 
-#define SUBPROCESS_FD_FIRST 3 /* the descriptors stand there, in their order */
-#define SUBPROCESS_FDS_MAX 16
+#define SUBPROCESS_FD_FIRST LAUNCH_FD_FIRST /* the descriptors stand there, in their order */
+#define SUBPROCESS_FDS_MAX LAUNCH_FDS_MAX
 #define SUBPROCESS_POLL_MS 50
 
-/* Starts /proc/self/exe with arguments (NULL at the end) and no environment; 0 or an errno. */
-int subprocess_start(const int *fds, int count, char **args, pid_t *ret);
+struct subprocess {
+	pid_t pid; /* our own child; unless */
+	int line;  /* the spawner's (spawner.h) when it is not -1 */
+};
+
+/*
+ * Starts /proc/self/exe with arguments (NULL at the end), as launch.h says, by way of the spawner
+ * where there is one; 0 or an errno.
+ */
+int subprocess_start(const int *fds, int count, char **args, struct subprocess *ret);
 
 /*
  * Waits for the end of one that has said its last word, for two seconds, or kills it at once when
  * it is late. Returns the wait status.
  */
-int subprocess_reap(pid_t pid, bool is_late);
+int subprocess_reap(const struct subprocess *process, bool is_late);
 
 /*
  * Called by the process itself: low priority, first to go when memory is short, gone with its
- * parent, no core, no capabilities (of root's, reading files where it opens files), no new
- * privileges, limits, and few system calls (syscall_filter.h; what else it asks for ends it with
- * SIGSYS). Under sanitizers neither memory nor system calls are limited.
+ * parent, no core, a user of its own (where root started it), no capabilities (of root's, reading
+ * files where it opens files), no new privileges, limits, and few system calls (syscall_filter.h;
+ * what else it asks for ends it with SIGSYS). Under sanitizers neither memory nor system calls are
+ * limited.
  */
 struct subprocess_limits {
 	const char *name;

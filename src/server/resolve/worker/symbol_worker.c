@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/strbuf.h"
+#include "server/resolve/table/spill.h"
 #include "server/resolve/worker/subprocess.h"
 
 #define VERB "symbol-worker" /* not among the verbs that help lists */
@@ -27,8 +28,14 @@
 #define MAPPED_MORE_BYTES ((uint64_t)1 << 30) /* over files and memory: code, stacks */
 
 /* Descriptors of a worker. */
-enum { FD_STATUS = SUBPROCESS_FD_FIRST, FD_OUT, FD_INPUTS };
-_Static_assert(2 + SYMBOL_INPUTS_MAX <= SUBPROCESS_FDS_MAX, "room for all descriptors");
+enum {
+	FD_STATUS = SUBPROCESS_FD_FIRST,
+	FD_OUT,
+	FD_SCRATCH,
+	FD_INPUTS = FD_SCRATCH + SYMBOL_SCRATCH_FILES
+};
+#define FDS_COMMON (FD_INPUTS - FD_STATUS)
+_Static_assert(FDS_COMMON + SYMBOL_INPUTS_MAX <= SUBPROCESS_FDS_MAX, "room for all descriptors");
 
 /* Arguments behind the verb; then kind, name and directory of each input. */
 enum {
@@ -39,7 +46,6 @@ enum {
 	ARG_DURATION_NS,
 	ARG_IS_FOR_ONCE,
 	ARG_NOTE,
-	ARG_SCRATCH_DIRECTORY,
 	ARGS_COMMON,
 	ARGS_PER_INPUT = 3
 };
@@ -142,8 +148,11 @@ static int run_worker(char **args, size_t count)
 		.duration_ns = (int64_t)number_of(args[ARG_DURATION_NS]),
 		.is_for_once = number_of(args[ARG_IS_FOR_ONCE]),
 	};
+	int scratch[SYMBOL_SCRATCH_FILES];
 	struct err err = { 0 };
 
+	for (int i = 0; i < SYMBOL_SCRATCH_FILES; i++)
+		scratch[i] = FD_SCRATCH + i;
 	for (size_t i = 0; i < count; i++) {
 		char **at = args + ARGS_COMMON + i * ARGS_PER_INPUT;
 
@@ -160,8 +169,7 @@ static int run_worker(char **args, size_t count)
 			 "read symbols: the kernel has no filter of system calls "
 			 "(CONFIG_SECCOMP_FILTER)");
 	} else if (symbol_reader_write(inputs, count, &limits, text_or_null(args[ARG_NOTE]),
-				       text_or_null(args[ARG_SCRATCH_DIRECTORY]), FD_OUT,
-				       &status.report, &err)) {
+				       scratch, FD_OUT, &status.report, &err)) {
 		status.code = err.code;
 		memcpy(status.message, err.message, sizeof(status.message));
 	}
@@ -212,8 +220,7 @@ static char *copy_text(const char *text)
 
 /* The worker's arguments, NULL at the end; each is freed. */
 static char **make_args(const struct symbol_input *inputs, size_t count,
-			const struct symbol_limits *limits, const char *note,
-			const char *scratch_directory)
+			const struct symbol_limits *limits, const char *note)
 {
 	const uint64_t numbers[ARG_NOTE] = {
 		[ARG_FILE_BYTES] = limits->file_bytes,
@@ -233,7 +240,6 @@ static char **make_args(const struct symbol_input *inputs, size_t count,
 		*at++ = mem_strndup(text, strlen(text));
 	}
 	*at++ = copy_text(note);
-	*at++ = copy_text(scratch_directory);
 	for (size_t i = 0; i < count; i++) {
 		snprintf(text, sizeof(text), "%d", (int)inputs[i].kind);
 		*at++ = mem_strndup(text, strlen(text));
@@ -302,37 +308,75 @@ static int death_error(const char *name, int status, bool is_late,
 		       WEXITSTATUS(status));
 }
 
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+/* New ones each time: a worker that died leaves them as they are. */
+static int open_scratch(const char *directory, int *fds, struct err *err)
+{
+	for (size_t i = 0; i < SYMBOL_SCRATCH_FILES; i++) {
+		fds[i] = spill_file(directory, err);
+		if (fds[i] < 0) {
+			close_all(fds, i);
+			return fds[i];
+		}
+	}
+	return 0;
+}
+
+/* *ret_fd is where its last word is to be read. */
+static int start_worker(const struct symbol_input *inputs, size_t count, char **args, int out_fd,
+			const char *scratch_directory, struct subprocess *ret, int *ret_fd,
+			struct err *err)
+{
+	int fds[FDS_COMMON + SYMBOL_INPUTS_MAX], *scratch = fds + FD_SCRATCH - FD_STATUS, ends[2];
+	int error_number, code = open_scratch(scratch_directory, scratch, err);
+
+	if (code)
+		return code;
+	if (pipe2(ends, O_CLOEXEC)) {
+		close_all(scratch, SYMBOL_SCRATCH_FILES);
+		return err_set_errno(err, errno, "make a pipe");
+	}
+	fds[0] = ends[1];
+	fds[FD_OUT - FD_STATUS] = out_fd;
+	for (size_t i = 0; i < count; i++)
+		fds[FDS_COMMON + i] = inputs[i].fd;
+	error_number = subprocess_start(fds, FDS_COMMON + (int)count, args, ret);
+	close(ends[1]);
+	close_all(scratch, SYMBOL_SCRATCH_FILES);
+	*ret_fd = ends[0];
+	if (!error_number)
+		return 0;
+	close(ends[0]);
+	return err_set_errno(err, error_number, "start the process that reads symbols");
+}
+
 /* One worker from start to end; *ret_died says that it said nothing. */
-static int run_one(const int *fds, int fds_count, const struct symbol_input *inputs, size_t count,
+static int run_one(const struct symbol_input *inputs, size_t count,
 		   const struct symbol_limits *limits, const char *note,
-		   const char *scratch_directory, const _Atomic bool *cancelled, bool *ret_died,
-		   struct err *err)
+		   const char *scratch_directory, const _Atomic bool *cancelled, int out_fd,
+		   bool *ret_died, struct err *err)
 {
 	int64_t deadline_ns =
 		clock_monotonic_ns() + WAIT_FACTOR * limits->duration_ns + CLOCK_NS_PER_S;
-	char **args = make_args(inputs, count, limits, note, scratch_directory);
-	int ends[2], all[FD_INPUTS + SYMBOL_INPUTS_MAX], error_number, wait_status;
+	char **args = make_args(inputs, count, limits, note);
 	struct worker_status status = { 0 };
+	struct subprocess process;
+	int fd = -1, wait_status, code;
 	bool is_late;
-	pid_t pid;
 
 	*ret_died = false;
-	if (pipe2(ends, O_CLOEXEC)) {
-		free_args(args);
-		return err_set_errno(err, errno, "make a pipe");
-	}
-	all[0] = ends[1];
-	memcpy(all + 1, fds, (size_t)fds_count * sizeof(*fds));
-	error_number = subprocess_start(all, fds_count + 1, args, &pid);
-	close(ends[1]);
+	code = start_worker(inputs, count, args, out_fd, scratch_directory, &process, &fd, err);
 	free_args(args);
-	if (error_number) {
-		close(ends[0]);
-		return err_set_errno(err, error_number, "start the process that reads symbols");
-	}
-	is_late = !read_status(ends[0], &status, deadline_ns, cancelled);
-	close(ends[0]);
-	wait_status = subprocess_reap(pid, is_late);
+	if (code)
+		return code;
+	is_late = !read_status(fd, &status, deadline_ns, cancelled);
+	close(fd);
+	wait_status = subprocess_reap(&process, is_late);
 	if (is_late && is_cancelled(cancelled))
 		return err_set(err, ERR_CANCELLED, "read symbols of \"%s\": cancelled",
 			       inputs[0].name);
@@ -350,26 +394,24 @@ int symbol_worker_build(const struct symbol_input *inputs, size_t count,
 			const struct symbol_limits *limits, const char *scratch_directory,
 			const _Atomic bool *cancelled, int out_fd, struct err *err)
 {
-	int fds[FD_INPUTS + SYMBOL_INPUTS_MAX] = { out_fd }, status;
 	struct err cause = { 0 };
 	bool has_died;
+	int status;
 
 	if (!atomic_load(&is_available))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "read symbols: this program cannot run itself to do so");
 	if (!count || count > SYMBOL_INPUTS_MAX)
 		return err_set(err, ERR_INVALID, "read symbols: %zu files", count);
-	for (size_t i = 0; i < count; i++)
-		fds[1 + i] = inputs[i].fd;
 	take_place();
-	status = run_one(fds, (int)count + 1, inputs, count, limits, NULL, scratch_directory,
-			 cancelled, &has_died, &cause);
+	status = run_one(inputs, count, limits, NULL, scratch_directory, cancelled, out_fd,
+			 &has_died, &cause);
 	if (has_died) {
 		if (ftruncate(out_fd, 0))
 			status = err_set_errno(&cause, errno, "empty a temporary file");
 		else
-			status = run_one(fds, (int)count + 1, inputs, count, limits, cause.message,
-					 scratch_directory, cancelled, &has_died, &cause);
+			status = run_one(inputs, count, limits, cause.message, scratch_directory,
+					 cancelled, out_fd, &has_died, &cause);
 	}
 	leave_place();
 	if (status && err)

@@ -121,7 +121,6 @@ static void write_program(struct program *program, enum syscall_filter_files fil
 	allow_exactly(program, SYS_tgkill, 0, (uint32_t)getpid()); /* abort; of one thread */
 	allow_exactly(program, SYS_tkill, 0, (uint32_t)getpid());
 	allow_exactly(program, SYS_newfstatat, 3, AT_EMPTY_PATH); /* how libc says fstat */
-	allow_exactly(program, SYS_openat, 2, O_TMPFILE | O_RDWR | O_CLOEXEC);
 	if (files == SYSCALL_FILTER_READ_FILES) {
 		allow_without(program, SYS_openat, 2, ~(uint32_t)READ_FLAGS);
 #ifdef __x86_64__

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Where new files may come from. Files without a name (O_TMPFILE) are always allowed. */
+/* Where new files may come from, besides memory (memfd_create). */
 enum syscall_filter_files {
 	SYSCALL_FILTER_NO_FILES,
 	SYSCALL_FILTER_READ_FILES, /* opened for reading alone */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/privilege_filter.h"
+#include "base/confine/privilege_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>

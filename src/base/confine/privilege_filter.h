@@ -7,8 +7,8 @@
  *
  * docs/decisions/0012-agent-calls.md says why so.
  */
-#ifndef FIRN_BASE_PRIVILEGE_FILTER_H
-#define FIRN_BASE_PRIVILEGE_FILTER_H
+#ifndef FIRN_BASE_CONFINE_PRIVILEGE_FILTER_H
+#define FIRN_BASE_CONFINE_PRIVILEGE_FILTER_H
 
 #include "base/err.h"
 

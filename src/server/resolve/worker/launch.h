@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch - this program again, as a child with no environment and, but for /dev/null as its
+ * standard streams, with the descriptors alone that it is given.
+ */
+#ifndef FIRN_SERVER_RESOLVE_WORKER_LAUNCH_H
+#define FIRN_SERVER_RESOLVE_WORKER_LAUNCH_H
+
+#include <sys/types.h>
+
+#define LAUNCH_FD_FIRST 3 /* the descriptors stand there, in their order */
+#define LAUNCH_FDS_MAX 24
+
+/* Sanitizers of addresses and threads reserve far more memory than they use. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LAUNCH_HAS_SHADOW true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LAUNCH_HAS_SHADOW true
+#endif
+#endif
+#ifndef LAUNCH_HAS_SHADOW
+#define LAUNCH_HAS_SHADOW false
+#endif
+
+/*
+ * Starts /proc/self/exe with arguments (NULL at the end); 0 or an errno. Under sanitizers it keeps
+ * environment and standard error, where their options and findings are.
+ */
+int launch(const int *fds, int count, char **args, pid_t *ret);
+
+#endif
