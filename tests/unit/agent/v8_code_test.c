@@ -152,6 +152,30 @@ static void without_a_name_it_is_what_it_was_assigned_to(void **state)
 	check(shared_of(narrow("lazy"), script), "lazy", "/srv/app.js", 0);
 }
 
+/* Scopes of V8 before 10 say where the receiver is, if the function uses it. */
+static void older_scopes_have_a_word_for_the_receiver(void **state)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_layout older = layout;
+	struct v8_lines lines = { 0 };
+	struct script_code code;
+	uint64_t scope = object(SCOPE,
+				(uint64_t[]){ NUMBER(SCOPE_FLAGS | 1u << 7), NUMBER(1), 0,
+					      NUMBER(-1), narrow("total"), NUMBER(-1), narrow(""),
+					      NUMBER(34), NUMBER(39) },
+				9);
+
+	(void)state;
+	older.scope_has_receiver = 1;
+	assert_int_equal(v8_code_read(&memory, &older, &lines, 1,
+				      shared_of(scope, script_of("/srv/app.js")), &code),
+			 SCRIPT_CODE_READ);
+	assert_string_equal(code.name, "total");
+	assert_int_equal(code.first_line, 3);
+	script_code_fini(&code);
+	v8_lines_fini(&lines);
+}
+
 static void files_of_modules_are_paths(void **state)
 {
 	(void)state;
@@ -409,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(names_and_lines_are_those_of_the_scope, setup),
 		cmocka_unit_test_setup(without_a_name_it_is_what_it_was_assigned_to, setup),
+		cmocka_unit_test_setup(older_scopes_have_a_word_for_the_receiver, setup),
 		cmocka_unit_test_setup(files_of_modules_are_paths, setup),
 		cmocka_unit_test_setup(functions_of_v8_have_no_file, setup),
 		cmocka_unit_test_setup(strings_of_all_forms_are_read, setup),

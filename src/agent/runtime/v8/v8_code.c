@@ -12,13 +12,15 @@
 #include "base/slice.h"
 
 #define SHARED_BYTES_MAX 96u
-/* Behind the variables: class variable, function with its slot, inferred name, position. */
-#define SCOPE_WORDS_MAX 5u
+/* Behind the variables: class variable, receiver, function with its slot, inferred name, position.
+ */
+#define SCOPE_WORDS_MAX 6u
 #define SCOPE_VARIABLES_MAX 4096u
 #define SCOPE_LOCALS_INLINED_MAX 75u /* names, over which they are in a table of their own */
 #define ANONYMOUS "(anonymous)"
 
 /* Of a scope's flags, the same ones since 8.4. */
+#define SCOPE_RECEIVER(flags) ((flags) >> 7 & 3) /* 1, 2 = on the stack, in the context */
 #define SCOPE_HAS_CLASS_VARIABLE(flags) ((flags) >> 10 & 1)
 #define SCOPE_HAS_FUNCTION(flags) (((flags) >> 12 & 3) != 0)
 #define SCOPE_HAS_INFERRED_NAME(flags) ((flags) >> 14 & 1)
@@ -91,6 +93,8 @@ static void read_scope(const struct source *source, uint64_t scope, struct ident
 	    !memory_read(source->memory, at, words, sizeof(words)))
 		return;
 	next = SCOPE_HAS_CLASS_VARIABLE(flags);
+	if (source->layout->scope_has_receiver)
+		next += SCOPE_RECEIVER(flags) == 1 || SCOPE_RECEIVER(flags) == 2;
 	if (SCOPE_HAS_FUNCTION(flags)) {
 		v8_text_read(source->memory, source->layout, words[next], &ret->name);
 		next += 2;

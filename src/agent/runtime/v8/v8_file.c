@@ -194,6 +194,7 @@ static void set_scope(uint32_t major, struct v8_layout *ret)
 {
 	/* From 12 on the place in the source is before the variables. */
 	ret->scope_position = ret->scope_variables == 5 ? 4 * WORD_BYTES : V8_NO_FIELD;
+	ret->scope_has_receiver = major < 10;
 	ret->scope_flags = major < 9 ? 2 * WORD_BYTES : WORD_BYTES;
 	ret->scope_variables =
 		(uint16_t)(ret->scope_flags + WORD_BYTES * (ret->scope_variables & 15));

@@ -25,7 +25,8 @@ struct v8_layout {
 	 */
 	uint16_t shared_name, shared_script;
 	uint16_t scope_flags, scope_variables;
-	uint16_t scope_position; /* V8_NO_FIELD = behind the variables and names */
+	uint16_t scope_has_receiver; /* a word for where it is */
+	uint16_t scope_position;     /* V8_NO_FIELD = behind the variables and names */
 	uint16_t script_name, script_source, script_line; /* number of its first line */
 	/* Code, and the head before its instructions; type_head V8_NO_FIELD = not known. */
 	uint16_t type_head, head_bytes;
