@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
+import { createServer, request } from "node:http";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 import { base, firn, open, painted, picture, withPage } from "./page.mjs";
@@ -23,6 +24,11 @@ test("the first load shows data without a click, within its budget", () => withP
 				window.__seenAt = performance.now();
 		};
 		look();
+		window.__shifted = 0;
+		new PerformanceObserver((list) => {
+			for (const { value, hadRecentInput } of list.getEntries())
+				window.__shifted += hadRecentInput ? 0 : value;
+		}).observe({ type: "layout-shift", buffered: true });
 	});
 	page.on("response", (response) => {
 		if (/\.(js|css)$/.test(new URL(response.url()).pathname))
@@ -57,6 +63,9 @@ test("the first load shows data without a click, within its budget", () => withP
 	const style = await weigh_all(".css");
 	assert.ok(script > 0 && script <= 80 * KB, `${script} bytes of script`);
 	assert.ok(style > 0 && style <= 12 * KB, `${style} bytes of style`);
+	/* Nothing that is there moves when the rest comes. */
+	const shifted = await page.evaluate(() => window.__shifted);
+	assert.ok(shifted < 0.02, `layout shift ${shifted}`);
 	await picture(page, "light");
 }));
 
@@ -80,6 +89,46 @@ test("the page forbids inline code and foreign sources, and still works", () => 
 	assert.match(policy, /default-src 'self'/);
 	assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval/);
 	await painted(page);
+}));
+
+/* As a proxy has it: below a path of its own, which it takes away. */
+const PREFIX = "/tools/profiles";
+
+test("below a path prefix every link and request stays below it", () => withPage({}, async (page, complaints) => {
+	const asked = [];
+	const proxy = createServer((from, to) => {
+		asked.push(from.url);
+		if (!from.url.startsWith(`${PREFIX}/`)) {
+			to.writeHead(404).end();
+			return;
+		}
+		const { method, headers } = from;
+		const address = new URL(from.url.slice(PREFIX.length), base);
+		from.pipe(request(address, { method, headers: { ...headers, host: base.host } }, (answer) => {
+			to.writeHead(answer.statusCode, answer.headers);
+			answer.pipe(to);
+		}));
+	});
+	await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+	try {
+		const home = `http://127.0.0.1:${proxy.address().port}${PREFIX}/`;
+		await page.goto(home);
+		await painted(page);
+		assert.ok(page.url().startsWith(`${home}?query=`), page.url());
+		await page.goto(`${home}status`);
+		await page.getByRole("heading", { level: 1, name: "Status" }).waitFor();
+		for (const link of await page.getByRole("link").all())
+			assert.ok((await link.evaluate(({ href }) => href)).startsWith(home), await link.textContent());
+		await page.getByRole("link", { name: "Settings" }).first().click();
+		await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
+		assert.equal(page.url(), `${home}settings`);
+	} finally {
+		await page.goto("about:blank");
+		proxy.closeAllConnections();
+		proxy.close();
+	}
+	assert.deepEqual(asked.filter((path) => !path.startsWith(`${PREFIX}/`)), []);
+	complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.startsWith("request to another")));
 }));
 
 test("live refresh brings new data and keeps the reader's place", () => withPage({}, async (page) => {
