@@ -131,6 +131,35 @@ test("status: what is asked can be stopped", () =>
 		assert.match(facts.join(" "), /Versionfirn \d.*Memory[\d.]+ MiB.*Kept15 days/);
 	}));
 
+test("status: where profiles are kept besides this disk, and what is wrong there, in words", () =>
+	withPage({}, async (page) => {
+		const status = await (await fetch(new URL("api/v1/status", base))).json();
+		let more = {
+			remote: { kind: "ClickHouse", answers: true, error: "" },
+			bucket: {
+				behind_s: 0, saved_ms: status.now_ms - 60_000, manifest: 3, parts: 2, fenced: false,
+				store: "s3://profiles/firn", error: "",
+			},
+		};
+		await page.route("**/api/v1/status", (route) => route.fulfill({ json: { ...status, ...more } }));
+		await goTo(page, "status");
+		const facts = page.getByRole("region", { name: "Store" }).locator(".page-facts");
+		await facts.getByText("ClickHouse, which answers").waitFor();
+		assert.match(await facts.textContent(),
+			/Buckets3:\/\/profiles\/firn.*Copy in the bucketcomplete.*Last copied\d/);
+		assert.equal(await page.getByRole("alert").count(), 0);
+		more = {
+			remote: { kind: "ClickHouse", answers: false, error: "connection refused" },
+			bucket: { ...more.bucket, behind_s: 1500, error: "403 Forbidden" },
+		};
+		await page.reload();
+		await page.getByRole("alert").getByText("ClickHouse does not answer").waitFor();
+		const alerts = (await page.getByRole("alert").allTextContents()).join(" ");
+		assert.match(alerts, /senders keep their profiles.*The last error: connection refused\./);
+		assert.match(alerts, /The copy in the bucket is 25 min old: .*The last error: 403 Forbidden\./);
+		assert.match(await facts.textContent(), /Copy in the bucketlacks the last 25 min/);
+	}));
+
 test("settings hold at once and after a reload, and can be forgotten", () =>
 	withPage({ colorScheme: "light" }, async (page) => {
 		await goTo(page, "settings");

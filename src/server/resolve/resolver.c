@@ -163,12 +163,14 @@ static const struct {
 	const char *code, *text;
 } reasons[RESOLVE_REASONS] = {
 	[RESOLVE_OK] = { "ok", "resolved" },
-	[RESOLVE_NO_FILE] = { "no_file", "no file with this build id is known here" },
-	[RESOLVE_NO_SYMBOLS] = { "no_symbols", "the file has no symbol that covers the address" },
-	[RESOLVE_OUTSIDE] = { "outside_file",
-			      "the address is outside of all segments of the file" },
-	[RESOLVE_BAD_FILE] = { "bad_file", "the file could not be parsed" },
-	[RESOLVE_NO_BUILD_ID] = { "no_build_id", "the binary has no build id" },
+	[RESOLVE_NO_FILE] = { "no_file", "the server has no file with this build ID" },
+	[RESOLVE_NO_SYMBOLS] = { "no_symbols",
+				 "the file is stripped: it has no names for this code" },
+	[RESOLVE_OUTSIDE] = { "outside_file", "the code is not in the file that is here" },
+	[RESOLVE_BAD_FILE] = { "bad_file", "the file that is here could not be read" },
+	[RESOLVE_NO_BUILD_ID] = { "no_build_id",
+				  "the binary has no build ID to find symbols by: link it with "
+				  "-Wl,--build-id" },
 	[RESOLVE_PENDING] = { "pending", "its symbols are being read" },
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { agentCommand } from "../../../src/ui/src/model/agent_command";
 import type { Point } from "../../../src/ui/src/model/answers";
 import { chartOf } from "../../../src/ui/src/model/chart";
 import { START, formatPlace, parsePlace } from "../../../src/ui/src/model/place";
@@ -220,4 +221,12 @@ test("source lines get their values; lines that the text lacks are kept", () => 
 		["?", "(line not known)", 1, 1], ["1", "one", 0, 0], ["2", "two", 5, 7], ["9", "", 3, 3],
 	]);
 	assert.deepEqual(sourceRows(null, [[4, 1, 2]]).map(({ line }) => line), ["4"]);
+});
+
+test("the command for an agent goes to where the page is, with TLS where the page has it", () => {
+	const command = (address: string) => agentCommand(new URL(address));
+	assert.equal(command("http://perf:7070/targets"),
+		"sudo firn agent --remote-store-address perf:7070 --remote-store-insecure");
+	assert.equal(command("https://perf.example/"), "sudo firn agent --remote-store-address perf.example:443");
+	assert.equal(command("https://perf.example:8443/"), "sudo firn agent --remote-store-address perf.example:8443");
 });

@@ -91,6 +91,8 @@ export interface Status {
 		behind_s: number; saved_ms: number; manifest: number; parts: number; fenced: boolean;
 		store?: string; error?: string;
 	};
+	/* Only of a server that keeps profiles in another one. */
+	remote?: { kind: string; answers: boolean; error?: string };
 	store: {
 		rows: number;
 		reports: number;
@@ -122,7 +124,7 @@ export interface RunningQuery {
 export interface Debuginfo {
 	files: {
 		build_id: string;
-		kind: "program" | "debug" | "sources";
+		kind: "program" | "debug" | "sources" | "package";
 		name: string;
 		from: string;
 		bytes: number;

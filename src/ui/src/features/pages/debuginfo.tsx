@@ -19,7 +19,7 @@ const QUALITIES: Record<string, string> = {
 	gnu_debugdata: "names of functions (.gnu_debugdata)",
 	dynsym: "exported names only",
 };
-const KINDS = { program: "program", debug: "separate debug file", sources: "source files" } as const;
+const KINDS = { program: "program", debug: "separate debug file", sources: "source files", package: "package" } as const;
 
 function BuildId({ id }: { id: string }): JSX.Element {
 	return id ? <Copyable text={id} what="build ID" /> : <span class="muted">no build ID</span>;
@@ -82,9 +82,9 @@ function Missing({ missing, debuginfod }: Pick<Debuginfo, "missing" | "debuginfo
 	return (
 		<>
 			<p class="muted page-note">
-				Binaries in profiles that were looked at whose functions have no names, by the CPU time
-				that they take themselves. Profiles that are stored already get the names as soon as
-				they are here.
+				Programs and libraries whose functions have no names in the profiles that were looked
+				at, those that take the most CPU time first. Profiles that are stored already get the
+				names as soon as they are here.
 			</p>
 			<PageTable label="Missing symbols" head={["Binary", "CPU", "Why", "What to do"]}>
 				{shown.map((lack) => (
@@ -181,7 +181,7 @@ function Here({ files }: { files: Debuginfo["files"] }): JSX.Element {
 		return (
 			<>
 				<p class="muted page-note">
-					No file yet. Agents send what queries lack; by hand it is
+					No file yet. Agents send what is missing by themselves; to send a file by hand:
 				</p>
 				<Copyable text="firn debuginfo upload FILE" what="command" />
 			</>
@@ -232,7 +232,7 @@ function Here({ files }: { files: Debuginfo["files"] }): JSX.Element {
 			</PageTable>
 			{shown.length > ROWS_SHOWN && (
 				<p class="muted page-note">
-					and {formatCount(shown.length - ROWS_SHOWN)} more: name one above
+					and {formatCount(shown.length - ROWS_SHOWN)} more: type a part of a name above to find one
 				</p>
 			)}
 		</>

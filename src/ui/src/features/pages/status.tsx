@@ -15,12 +15,15 @@ const BUCKET_LATE_S = 600;
 /* "90 s", "25 min". */
 const formatAge = (s: number) => (s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`);
 
+/* The server's own words. */
+const sentence = (error = "") => (error ? `The last error: ${error}.` : "");
+
 type Fact = [title: string, value: ComponentChildren];
 
 const when = (ms: number) => (ms ? `${dayOf(ms)} ${clockTime(ms)}` : "–");
 
 /* What is wrong, and what to do about it. */
-function Warnings({ status: { store, disk, bucket } }: { status: Status }): JSX.Element | null {
+function Warnings({ status: { store, disk, bucket, remote } }: { status: Status }): JSX.Element | null {
 	const low = disk.bytes && disk.free_bytes !== undefined && disk.free_bytes / disk.bytes < DISK_LOW;
 	const said = [
 		store.poisoned && (
@@ -36,15 +39,22 @@ function Warnings({ status: { store, disk, bucket } }: { status: Status }): JSX.
 				<code>firn store verify {disk.path ?? "FOLDER"}</code> says what is wrong.
 			</>
 		),
+		remote && !remote.answers && (
+			<>
+				<b>{remote.kind} does not answer</b>: until it does, senders keep their profiles and
+				nothing can be shown. {sentence(remote.error)}
+			</>
+		),
 		bucket?.fenced && (
 			<>
-				<b>Another server writes this store's bucket</b>: this one takes no more profiles.
+				<b>Another server writes to this store's bucket</b>: this one takes no more profiles.
+				Stop one of the two, or give each a bucket or prefix of its own.
 			</>
 		),
 		bucket && !bucket.fenced && bucket.behind_s > BUCKET_LATE_S && (
 			<>
-				<b>The bucket is {formatAge(bucket.behind_s)} behind</b>: what came since would be
-				lost with this machine. {bucket.error}
+				<b>The copy in the bucket is {formatAge(bucket.behind_s)} old</b>: what came since
+				would be lost with this machine's disk. {sentence(bucket.error)}
 			</>
 		),
 		low && (
@@ -185,9 +195,28 @@ const serverFacts = ({ version, uptime_s, started_ms, now_ms, memory, build }: S
 const used = (bytes: number, limit: number | null) =>
 	limit === null ? formatBytes(bytes) : `${formatBytes(bytes)} of at most ${formatBytes(limit)}`;
 
-const storeFacts = ({ store, disk, retention, bucket }: Status): Fact[] => [
-	["Size", <b>{formatBytes(store.bytes.total)}</b>],
-	...(bucket ? [["Bucket", bucket.behind_s ? `${formatAge(bucket.behind_s)} behind` : "has all"] as Fact] : []),
+/* Where profiles are besides, or instead of, this server's disk. */
+function elsewhere({ remote, bucket }: Status): Fact[] {
+	const facts: Fact[] = [];
+	if (remote)
+		facts.push(["Profiles are in", `${remote.kind}, which ${remote.answers ? "answers" : "does not answer"}`]);
+	if (bucket?.store)
+		facts.push(["Bucket", <code>{bucket.store}</code>]);
+	if (bucket)
+		facts.push(["Copy in the bucket", bucket.fenced ? "another server writes it"
+			: bucket.behind_s ? `lacks the last ${formatAge(bucket.behind_s)}` : "complete"]);
+	if (bucket?.saved_ms)
+		facts.push(["Last copied", when(bucket.saved_ms)]);
+	return facts;
+}
+
+const storeFacts = (status: Status): Fact[] => [
+	["Size", <b>{formatBytes(status.store.bytes.total)}</b>],
+	...elsewhere(status),
+	...diskFacts(status),
+];
+
+const diskFacts = ({ store, disk, retention }: Status): Fact[] => [
 	["Kept", describeRetention(retention)],
 	["Disk", disk.bytes ? `${formatBytes(disk.free_bytes!)} free of ${formatBytes(disk.bytes)}` : "–"],
 	["Folder", disk.path ? <Copyable text={disk.path} what="folder" /> : "only administrators see it"],

@@ -2,6 +2,7 @@
 /* targets - who sends profiles: how fresh, how much, what is lost and refused, with which errors; and who is asked. */
 import type { JSX } from "preact";
 import { fetchTargets, type Scraped, type Target } from "../../data/operations";
+import { agentCommand } from "../../model/agent_command";
 import { digits, formatBytes, formatCount, formatPercent } from "../../model/quantity";
 import { clockTime, dayOf, describeAge } from "../../model/timerange";
 import { ScrapedTargets } from "./scraped";
@@ -70,7 +71,7 @@ function Row({ target, nowMs }: { target: Target; nowMs: number }): JSX.Element 
 				<b>{nameOf(target)}</b>
 				<span class="muted under">
 					{target.labels.node && `${target.peer} · `}
-					{target.sender || "no user agent"}
+					{target.sender || "does not say what it is"}
 				</span>
 			</th>
 			<td class="number" title={at}>
@@ -103,7 +104,7 @@ function Nobody(): JSX.Element {
 			<p>Start an agent on a host, as root, and it appears here within seconds:</p>
 			<Copyable
 				what="command"
-				text={`sudo firn agent --remote-store-address ${location.host} --remote-store-insecure`}
+				text={agentCommand(location)}
 			/>
 		</div>
 	);

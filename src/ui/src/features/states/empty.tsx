@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* empty - what stands in place of a graph of nothing: which condition emptied it, and the way out. */
 import type { JSX } from "preact";
+import { agentCommand } from "../../model/agent_command";
 import { typeTitle } from "../../model/quantity";
 import { parseMatchers } from "../../model/selector";
 import { describeAge, describeRange } from "../../model/timerange";
@@ -15,7 +16,7 @@ function NoAgents(): JSX.Element {
 			<h2>No profiles yet</h2>
 			<p>No agent has sent data to this server. Start one, and this page fills by itself:</p>
 			<pre class="mono" tabIndex={0}>
-				sudo firn agent --remote-store-address {location.host} --remote-store-insecure
+				{agentCommand(location)}
 			</pre>
 		</>
 	);
