@@ -160,6 +160,31 @@ test("graph, table and sentence agree on what is more than noise: before it is k
 		await picture(page, "compare-moved");
 	}));
 
+test("a verdict does not wait for names that are still read: what has none yet is being checked, and is asked for again",
+	() => withPage({}, async (page) => {
+		const isLate = ({ name }) => name === "deflate";
+		let asked = 0;
+		await page.route("**/api/v1/diff?*", async (route) => {
+			assert.equal(new URL(route.request().url()).searchParams.get("names_wait"), "1s");
+			const response = await route.fetch();
+			const answer = await response.json();
+			if (!asked++)
+				Object.assign(answer, { pending: 2, functions: answer.functions.filter((row) => !isLate(row)) });
+			await route.fulfill({ response, headers: {}, json: answer });
+		});
+		await page.goto(new URL(comparedOf("moved"), base).href);
+		await page.locator(".sentence").getByText("Surely changed: write_log").waitFor();
+		const early = await firn(page, "change", "deflate");
+		assert.deepEqual([early.step, early.verdict, early.doubt], [0, "pending", "checking…"]);
+		assert.equal((await wordsOf(page)).deflate, "…");
+		await page.locator(".sentence").getByText("Other names are still being read.").waitFor();
+		/* Nobody touches anything. */
+		await page.waitForFunction(() => window.__firn.change("deflate")?.verdict === "sure");
+		assert.equal((await wordsOf(page)).deflate, "yes");
+		assert.equal(asked, 2);
+		assert.equal(await page.locator(".sentence").getByText("still being read").count(), 0);
+	}));
+
 test("swapping turns every sign around; each mode gives the numbers that it says", () => withPage({}, async (page) => {
 	const changes = async (mode, more = "") => {
 		await open(page, `${compared}&mode=${mode}${more}`);

@@ -163,8 +163,6 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	int rc = name_begin(&names, work, source->resolver, &tree->arena, err);
 
 	assert(!merge->tries_count || merge->tries);
-	if (selection->params->limits.names_until_ns)
-		names.wait_until_ns = selection->params->limits.names_until_ns;
 	names.demangle = selection->params->demangle;
 	names.apart = selection->params->apart;
 	describe_query(tree, selection);

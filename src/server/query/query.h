@@ -47,14 +47,15 @@ struct query_pool {
 };
 
 struct query_limits {
-	size_t memory_bytes;		 /* 0 = default */
-	struct query_pool *pool;	 /* may be NULL */
-	_Atomic bool *crowded;		 /* set when others hold the pool's memory; may be NULL */
-	int64_t deadline_at_ns;		 /* monotonic; 0 = none */
-	int64_t names_until_ns;		 /* monotonic: how long names are waited for; 0 = always */
-	const _Atomic bool *cancelled;	 /* the client has gone; may be NULL */
-	const _Atomic bool *stopped;	 /* somebody said to stop; may be NULL */
-	uint32_t threads_max;		 /* 0 = by the CPUs, and only where it pays */
+	size_t memory_bytes;	       /* 0 = default */
+	struct query_pool *pool;       /* may be NULL */
+	_Atomic bool *crowded;	       /* set when others hold the pool's memory; may be NULL */
+	int64_t deadline_at_ns;	       /* monotonic; 0 = none */
+	int64_t names_until_ns;	       /* monotonic: how long names are waited for; 0 = always, */
+	int64_t names_give_up_at_ns;   /* but not longer than until then; 0 = as long as it takes */
+	const _Atomic bool *cancelled; /* the client has gone; may be NULL */
+	const _Atomic bool *stopped;   /* somebody said to stop; may be NULL */
+	uint32_t threads_max;	       /* 0 = by the CPUs, and only where it pays */
 	struct query_progress *progress; /* may be NULL */
 };
 

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "coded.h"
 #include "server/query/index/index_cache.h"
 #include "server/query/render/render.h"
@@ -457,7 +458,10 @@ static void stand_still(void)
 struct asking {
 	const struct query_source *source;
 	struct query_params params;
+	_Atomic bool *leave; /* set once the worker stands still; may be NULL */
 	struct err err;
+	int64_t total;
+	uint64_t pending;
 	int rc;
 };
 
@@ -467,49 +471,89 @@ static void *ask_in_thread(void *context)
 	struct tree *tree = NULL;
 
 	asking->rc = query_tree(asking->source, &asking->params, &tree, &asking->err);
+	if (!asking->rc) {
+		asking->total = tree->total;
+		asking->pending = tree->names_pending;
+	}
 	tree_free(tree);
 	return NULL;
 }
 
-static void who_waits_for_symbols_can_leave(void **state)
+/* Asks on a thread, of symbols whose worker stands still until `*ret_fd` is closed. */
+static void ask_a_stuck_worker(struct asking *asking, const struct program *program,
+			       struct world *world, struct resolver **ret_resolver, int *ret_fd)
 {
 	const struct resolver_options options = { .local_files = true };
-	const struct program *program = *state;
-	struct asking asking = { .params = { .to_ns = 1 } };
-	_Atomic bool cancelled = false;
 	struct query_source source;
-	struct resolver *resolver;
 	struct selector selector;
-	struct world world;
 	pthread_t thread;
 	char path[64];
-	int fd;
 
 	fifo_of(getpid(), path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(resolver_new(&options, &resolver, NULL), 0);
-	world_init(&world, 1);
-	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
-	add_stack(&world, &(uint32_t){ native(&world.tables[0], program, program->spot, BUILD_ID) },
+	assert_int_equal(resolver_new(&options, ret_resolver, NULL), 0);
+	world_init(world, 1);
+	world_report(&world->tables[0], world_series(&world->tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	add_stack(world, &(uint32_t){ native(&world->tables[0], program, program->spot, BUILD_ID) },
 		  1, 1);
-	source = world_source(&world);
-	source.resolver = resolver;
-	asking.source = &source;
-	asking.params.limits.cancelled = &cancelled;
+	source = world_source(world);
+	source.resolver = *ret_resolver;
+	asking->source = &source;
+	asking->params.to_ns = 1;
 	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
-	asking.params.selector = &selector;
-	assert_int_equal(pthread_create(&thread, NULL, ask_in_thread, &asking), 0);
+	asking->params.selector = &selector;
+	assert_int_equal(pthread_create(&thread, NULL, ask_in_thread, asking), 0);
 	/* There is a reader once the worker has begun. */
-	while ((fd = open(path, O_WRONLY | O_NONBLOCK)) < 0)
+	while ((*ret_fd = open(path, O_WRONLY | O_NONBLOCK)) < 0)
 		sched_yield();
 	unlink(path);
-	atomic_store(&cancelled, true);
+	if (asking->leave)
+		atomic_store(asking->leave, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
+	selector_free(&selector);
+}
+
+static void who_waits_for_symbols_can_leave(void **state)
+{
+	_Atomic bool cancelled = false;
+	struct asking asking = { .leave = &cancelled };
+	struct resolver *resolver;
+	struct world world;
+	int fd;
+
+	asking.params.limits.cancelled = &cancelled;
+	ask_a_stuck_worker(&asking, *state, &world, &resolver, &fd);
 	assert_int_equal(asking.rc, -ERR_CANCELLED);
 	close(fd);
-	selector_free(&selector);
 	world_free(&world);
 	resolver_free(resolver);
+}
+
+/* The worker never answers: without the limit these would wait for ever. */
+static void who_gives_names_up_has_the_rest(void **state)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	const struct query_limits limits[] = {
+		{ .names_give_up_at_ns = now_ns + CLOCK_NS_PER_S },
+		{ .names_until_ns = now_ns + CLOCK_NS_PER_S },
+		{ .names_give_up_at_ns = now_ns },
+		{ .names_until_ns = now_ns },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct asking asking = { .params.limits = limits[i] };
+		struct resolver *resolver;
+		struct world world;
+		int fd;
+
+		ask_a_stuck_worker(&asking, *state, &world, &resolver, &fd);
+		assert_int_equal(asking.rc, 0);
+		assert_int_equal(asking.total, 1);
+		assert_int_equal(asking.pending, 1);
+		close(fd);
+		world_free(&world);
+		resolver_free(resolver);
+	}
 }
 
 int main(int argc, char **argv)
@@ -524,6 +568,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(frames_of_another_build_stay_addresses),
 		cmocka_unit_test(indexes_have_the_names_of_now),
 		cmocka_unit_test(who_waits_for_symbols_can_leave),
+		cmocka_unit_test(who_gives_names_up_has_the_rest),
 	};
 
 	stand_still();

@@ -144,6 +144,25 @@ static void a_base_is_the_query_unless_it_has_its_own(void **state)
 	parameters_free(&asked);
 }
 
+static void names_are_waited_for_as_long_as_is_said(void **state)
+{
+	struct parameters asked;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read(&asked, "query=" TYPE, &err), 0);
+	assert_int_equal(asked.names_wait_ns, 0); /* not said */
+	parameters_free(&asked);
+	assert_int_equal(read(&asked, "query=" TYPE "&names_wait=2s", &err), 0);
+	assert_int_equal(asked.names_wait_ns, 2 * CLOCK_NS_PER_S);
+	parameters_free(&asked);
+	/* Not at all is not the same as not said. */
+	assert_int_equal(read(&asked, "query=" TYPE "&names_wait=0s", &err), 0);
+	assert_int_equal(asked.names_wait_ns, 1);
+	parameters_free(&asked);
+	assert_refused("query=" TYPE "&names_wait=soon", ERR_INVALID, "names_wait");
+}
+
 static void refusals_name_the_parameter(void **state)
 {
 	char cells[8192] = "query=" TYPE "&cells=1-2";
@@ -174,6 +193,7 @@ int main(void)
 		cmocka_unit_test(samples_count_at_their_own_times_below_ten_seconds),
 		cmocka_unit_test(labels_and_filters_add_up),
 		cmocka_unit_test(a_base_is_the_query_unless_it_has_its_own),
+		cmocka_unit_test(names_are_waited_for_as_long_as_is_said),
 		cmocka_unit_test(refusals_name_the_parameter),
 	};
 

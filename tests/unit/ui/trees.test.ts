@@ -6,6 +6,7 @@ import {
 } from "../../../src/ui/src/model/compare";
 import { filterText } from "../../../src/ui/src/model/filters";
 import { asProfiles, invertProfile, sandwich } from "../../../src/ui/src/model/invert";
+import type { Significance } from "../../../src/ui/src/model/answers";
 import { type Profile, functionName, nodeName, pathOf } from "../../../src/ui/src/model/profile";
 import {
 	type Verdicts, isShown, nodeVerdict, stepsOf, totalVerdict, verdictOf, verdictsOf,
@@ -13,7 +14,7 @@ import {
 import { folded } from "./encode";
 
 /* Values that cannot be tested: every change is shown. */
-const UNTESTABLE: Verdicts = { method: "none", total: null, byName: new Map() };
+const UNTESTABLE: Verdicts = { method: "none", isPending: false, total: null, byName: new Map() };
 
 const namesOf = (profile: Profile, node: number) =>
 	pathOf(profile, node).slice(1).map((at) => nodeName(profile, at));
@@ -89,17 +90,23 @@ test("until the test has answered nothing is coloured, afterwards what is more t
 	const steps = (verdicts: Verdicts) => Array.from(stepsOf(merged, "raw", verdicts), (step, node) =>
 		[nodeName(merged, node), Math.sign(step)]).filter(([, step]) => step !== 0).map(([name]) => name);
 	assert.deepEqual(steps(null), []);
-	const said = verdictsOf({
+	const answer: Significance = {
+		pending: 0,
 		significance: { method: "blocks", total: { rate: 1, base_rate: 1, p: 0.5, significant: false } },
 		functions: [
 			{ name: "main", change: tested(null, false) }, { name: "f", change: tested(true, true) },
 			{ name: "g" },
 		],
-	});
+	};
+	const said = verdictsOf(answer);
 	assert.deepEqual(steps(said), ["f"]);
 	assert.deepEqual(["main", "f", "g"].map((name) => verdictOf(said, merged, name)),
 		["noise", "sure", "untested"]);
 	assert.equal(totalVerdict(said, merged), "noise");
+	/* What is named later may be tested later; what came while it was tested has no verdict at all. */
+	const early = verdictsOf({ ...answer, pending: 3, functions: answer.functions.slice(0, 2) });
+	assert.deepEqual(["main", "f", "g"].map((name) => verdictOf(early, merged, name)), ["noise", "sure", "pending"]);
+	assert.equal(verdictsOf({ pending: 3, functions: [] }), null);
 	const oneSided = compareProfiles(folded(), folded("main 7"));
 	assert.equal(verdictOf(null, oneSided, "main"), "none", "all of it is new, and no test is needed");
 });
@@ -115,7 +122,7 @@ test("of fifty pairs, graph and table agree on every frame, before and after the
 		const functions = Array.from({ length: 20 }, (_, fn) => ({
 			name: `f${fn}`, change: tested(choices[random(3)]!, choices[random(3)]!),
 		}));
-		const said = verdictsOf({ significance: { method: "counts", total: null }, functions });
+		const said = verdictsOf({ pending: 0, significance: { method: "counts", total: null }, functions });
 		for (const verdicts of [null, said]) {
 			const steps = stepsOf(merged, "rate", verdicts);
 			for (let node = 1; node < merged.count; node++) {

@@ -535,8 +535,6 @@ int function_index_make(struct segment *const *segments, size_t count, struct re
 	rc = name_begin(&making.names, &work, resolver, &work.arena, err);
 	making.names.by_address = true;
 	making.names.demangle = params->demangle;
-	if (params->limits.names_until_ns)
-		making.names.wait_until_ns = params->limits.names_until_ns;
 	if (!rc)
 		rc = trie_union_make(&making.united, &work, segments, count, err);
 	if (!rc)

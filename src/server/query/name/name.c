@@ -206,27 +206,21 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 	return table->strings->over_budget ? IDMAP_NONE : id;
 }
 
-/* Half of the time that is left: an answer without some names is better than none. */
-static int64_t give_up_at(const struct work *work)
-{
-	int64_t now_ns = clock_monotonic_ns(), left_ns;
-
-	if (!work->shared->deadline_at_ns)
-		return INT64_MAX;
-	left_ns = work->shared->deadline_at_ns - now_ns;
-	return now_ns + (left_ns > 0 ? left_ns / 2 : 0);
-}
-
 int name_begin(struct name_table *table, struct work *work, struct resolver *resolver,
 	       struct arena *strings, struct err *err)
 {
 	struct tree_function root = { .name = SLICE_LITERAL("total"), .kind = FRAME_UNKNOWN };
+	const struct work_shared *shared = work->shared;
 
-	*table = (struct name_table){ .work = work,
-				      .resolver = resolver,
-				      .strings = strings,
-				      .wait_until_ns = RESOLVE_WAIT_ALWAYS,
-				      .give_up_at_ns = give_up_at(work) };
+	*table = (struct name_table){
+		.work = work,
+		.resolver = resolver,
+		.strings = strings,
+		.wait_until_ns =
+			shared->names_until_ns ? shared->names_until_ns : RESOLVE_WAIT_ALWAYS,
+		.give_up_at_ns =
+			shared->names_give_up_at_ns ? shared->names_give_up_at_ns : INT64_MAX,
+	};
 	arena_init(&table->scratch, work->limit_bytes);
 	work_add_map(work, &table->map);
 	work_add_map(work, &table->binaries_map);
@@ -391,24 +385,28 @@ static bool binary_is(const struct name_binary *binary, const struct name_binary
 }
 
 /*
- * Who would wait as long as it takes must still be able to leave: then the resolver's own thread
- * reads the file. What the query's end means is said by the next work_check.
+ * Who waits must be able to leave: then the resolver's own thread reads the file. What the query's
+ * end means is said by the next work_check. Who waits as long as it takes waits for the best
+ * symbols, others take what there is.
  */
 static void open_symbols(const struct name_table *table, struct name_binary *binary)
 {
-	bool can_leave = table->wait_until_ns == RESOLVE_WAIT_ALWAYS && work_may_end(table->work);
+	bool wants_best = table->wait_until_ns == RESOLVE_WAIT_ALWAYS;
+	int64_t last_ns = wants_best ? table->give_up_at_ns : table->wait_until_ns;
+	bool can_leave = last_ns != INT64_MAX || work_may_end(table->work);
 	int64_t until_ns = table->wait_until_ns;
 	bool again;
 
 	do {
-		if (can_leave)
+		if (can_leave) {
 			until_ns = clock_monotonic_ns() + LOOK_NS;
+			until_ns = until_ns < last_ns ? until_ns : last_ns;
+		}
 		resolver_open(table->resolver, binary->build_id, binary->mapping, binary->by_offset,
 			      until_ns, &binary->symbols);
-		again = can_leave &&
+		again = can_leave && clock_monotonic_ns() < last_ns &&
 			(binary->symbols.reason == RESOLVE_PENDING ||
-			 binary->symbols.is_provisional) &&
-			clock_monotonic_ns() < table->give_up_at_ns;
+			 (wants_best && binary->symbols.is_provisional));
 		if (again && work_check(table->work, NULL))
 			again = false;
 		if (again)

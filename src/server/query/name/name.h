@@ -69,7 +69,7 @@ struct name_table {
 	uint32_t scratch_uses;
 	enum demangle_mode demangle;
 	int64_t wait_until_ns; /* for symbols that have to be read first */
-	int64_t give_up_at_ns; /* likewise, where the wait is for all of them: what is not there
+	int64_t give_up_at_ns; /* likewise, where that is RESOLVE_WAIT_ALWAYS: what is not there
 				* then is pending */
 	uint64_t pending;      /* frames whose symbols did not come in time */
 	struct name_binary *binaries;

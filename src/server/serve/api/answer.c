@@ -10,7 +10,7 @@
 
 #define ANSWER_STEPS_DEFAULT 240
 /* A reader wants a picture now, and the missing names in the next one. */
-#define NAMES_PATIENCE_NS (CLOCK_NS_PER_S)
+#define NAMES_WAIT_NS (CLOCK_NS_PER_S)
 #define ANSWER_WIDTH_MAX_PX 65536
 #define SENDING_NS (600 * CLOCK_NS_PER_S) /* who has sent nothing for so long does not send */
 
@@ -397,8 +397,8 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	    !count_parameter(&query, request, "limit", UINT32_MAX, &size.limit))
 		rc = err_set(&err, ERR_INVALID,
 			     "parameter \"width\" or \"limit\" is not a number in range");
-	if (slice_is(format, "binary"))
-		query.names_patience_ns = NAMES_PATIENCE_NS;
+	if (slice_is(format, "binary") && !query.asked.names_wait_ns)
+		query.asked.names_wait_ns = NAMES_WAIT_NS;
 	query.asked.params.nodes_only = !needs_stacks(format);
 	intervals = parameters_is_set(&query.asked, request, "intervals");
 	query.asked.params.rows_only = slice_is(format, "top") && !is_turned(&query, request) &&

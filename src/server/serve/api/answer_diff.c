@@ -6,6 +6,7 @@
 #include "server/serve/api/query_request.h"
 
 #define ROWS_MAX ((uint64_t)UINT32_MAX)
+#define TRIES_MAX 3
 
 enum diff_format { DIFF_JSON, DIFF_TOP, DIFF_TABLE };
 
@@ -72,6 +73,35 @@ static int render(const struct wanted *wanted, const struct tree *tree,
 	return render_verdict_text(tree, &wanted->rules, limits, &response->body, err);
 }
 
+/*
+ * A verdict is of one set of names: when some came in the middle, the sides would be told apart by
+ * them. After TRIES_MAX of that there is none, unless rules are to be judged by it; who asks again
+ * will have it.
+ */
+static int compute(struct query_request *base, struct query_request *query,
+		   const struct wanted *wanted, struct tree **ret, struct err *err)
+{
+	const struct resolver *resolver = query->serve->resolver;
+	int rc;
+
+	for (int tries = 1;; tries++) {
+		uint64_t version = resolver_version(resolver);
+		bool is_last = tries == TRIES_MAX;
+
+		rc = query_request_diff(base, query, ret, err);
+		if (rc || !wanted->significance)
+			return rc;
+		rc = query_request_compare(base, query, *ret, err);
+		if (rc || !(*ret)->names_pending || version == resolver_version(resolver) ||
+		    (is_last && wanted->rules.count))
+			return rc;
+		tree_free(*ret);
+		*ret = NULL;
+		if (is_last)
+			return query_request_diff(base, query, ret, err);
+	}
+}
+
 static int answer(struct serve *serve, const struct net_request *request,
 		  struct net_response *response, struct query_request *query, struct err *err)
 {
@@ -85,9 +115,7 @@ static int answer(struct serve *serve, const struct net_request *request,
 	query->asked.params.nodes_only = true;
 	rc = read_wanted(query, request, &wanted, err);
 	if (!rc)
-		rc = query_request_diff(&base, query, &tree, err);
-	if (!rc && wanted.significance)
-		rc = query_request_compare(&base, query, tree, err);
+		rc = compute(&base, query, &wanted, &tree, err);
 	if (!rc && wanted.fail_empty && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no report matches");
 	if (!rc)

@@ -219,6 +219,20 @@ static int read_id(struct parameters *asked, const struct net_request *request, 
 		       ACTIVE_QUERY_ID_BYTES_MAX);
 }
 
+static int read_names_wait(struct parameters *asked, const struct net_request *request,
+			   struct err *err)
+{
+	struct slice text = parameters_text(asked, request, "names_wait", "");
+
+	if (!text.len)
+		return 0;
+	if (units_parse_duration(text, &asked->names_wait_ns, err))
+		return err_wrap(err, "parameter \"names_wait\"");
+	if (!asked->names_wait_ns)
+		asked->names_wait_ns = 1;
+	return 0;
+}
+
 static int read_base_times(struct parameters *asked, const struct net_request *request,
 			   int64_t now_ns, struct err *err)
 {
@@ -248,6 +262,8 @@ int parameters_read(struct parameters *asked, const struct net_request *request,
 		rc = read_demangle(asked, request, err);
 	if (!rc)
 		rc = read_cells(asked, request, err);
+	if (!rc)
+		rc = read_names_wait(asked, request, err);
 	return rc ? rc : read_id(asked, request, err);
 }
 

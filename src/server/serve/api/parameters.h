@@ -23,7 +23,8 @@ struct parameters {
 	struct selector selector;
 	struct filter_list filters;
 	struct query_params params;
-	struct slice id; /* that the client gave the query, or "" */
+	struct slice id;       /* that the client gave the query, or "" */
+	int64_t names_wait_ns; /* for names that are still read; 0: as long as the query may */
 };
 
 enum parameters_need {
@@ -36,7 +37,8 @@ void parameters_free(struct parameters *asked);
 
 /*
  * Reads query, from, to (default: the last hour before now_ns) or at, group_by (comma list), filter
- * (any number), cells, times, demangle, id. What failed is freed by parameters_free too.
+ * (any number), cells, times, demangle, names_wait, id. What failed is freed by parameters_free
+ * too.
  */
 MUST_USE int parameters_read(struct parameters *asked, const struct net_request *request,
 			     enum parameters_need need, int64_t now_ns, struct err *err);

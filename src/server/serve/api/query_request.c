@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/api/query_request.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/hash.h"
@@ -215,12 +216,27 @@ static int begin_tree(struct query_request *base, struct query_request *query, s
 	return rc == -ERR_BUSY ? wait_and_take_both(base, query, size, err) : rc;
 }
 
+/*
+ * Names are waited for from now on, a query waits for its seat before: as long as the client says,
+ * or half of the time that is left, as an answer without some names is better than none.
+ */
+static void begin_to_wait(struct query_request *query)
+{
+	struct query_limits *limits = &query->asked.params.limits;
+	int64_t wait_ns = query->asked.names_wait_ns, now_ns = clock_monotonic_ns();
+	int64_t left_ns = limits->deadline_at_ns - now_ns;
+
+	assert(wait_ns >= 0 && limits->deadline_at_ns > 0);
+	if (wait_ns)
+		limits->names_until_ns = now_ns + (wait_ns < left_ns ? wait_ns : left_ns);
+	else
+		limits->names_give_up_at_ns = now_ns + left_ns / 2;
+}
+
 static int compute(struct query_request *base, struct query_request *query, struct tree **ret,
 		   struct err *err)
 {
-	if (query->names_patience_ns)
-		query->asked.params.limits.names_until_ns =
-			clock_monotonic_ns() + query->names_patience_ns;
+	begin_to_wait(query);
 	if (base)
 		return query_diff(&base->source, &base->asked.params, &query->source,
 				  &query->asked.params, ret, err);
@@ -337,6 +353,8 @@ int query_request_chart(struct query_request *query, int64_t step_ns, struct fla
 		if (!rc)
 			rc = query_request_open(query, err);
 	}
+	if (!rc)
+		begin_to_wait(query);
 	if (!rc)
 		rc = flamechart_make(&query->source, &query->asked.params, step_ns, ret, err);
 	if (!rc)

@@ -25,10 +25,9 @@ struct query_request {
 	enum store_reads reads; /* what the snapshot has */
 	struct serve *serve;
 	const struct net_request *request;
-	bool is_part;		   /* of another query, which is listed */
-	uint64_t version;	   /* of what the answer is made of; 0: it is not kept */
-	int64_t names_patience_ns; /* of trees, from then on; 0 = as long as it takes */
-	_Atomic bool crowded;	   /* others had the memory */
+	bool is_part;	      /* of another query, which is listed */
+	uint64_t version;     /* of what the answer is made of; 0: it is not kept */
+	_Atomic bool crowded; /* others had the memory */
 };
 
 /* parameters_read. On success the caller ends with query_request_end. */

@@ -149,6 +149,9 @@ export interface TreeQuery {
 	times: string;
 }
 
+/* As long as the flame graph waits for names: what is missing then is asked for again. */
+const NAMES_WAIT = "1s";
+
 const treeParameters = ({ query, range, groupBy, demangle, filters, cells, times }: TreeQuery) =>
 	({ query, ...range, group_by: groupBy.join(","), demangle, filter: filters, cells, times });
 
@@ -194,7 +197,7 @@ export async function fetchSignificance(
 	signal?: AbortSignal,
 ): Promise<Significance> {
 	return askIfChanged("diff", {
-		query, ...range, demangle, filter: filters, format: "table", significance: "1",
+		query, ...range, demangle, filter: filters, format: "table", significance: "1", names_wait: NAMES_WAIT,
 		base_query: base.query, base_from: base.range.from, base_to: base.range.to,
 	}, signal);
 }

@@ -25,7 +25,10 @@ export interface Verdict {
 }
 
 export interface Significance {
-	significance: {
+	/* Frames whose names are still read. */
+	pending: number;
+	/* Not there when names came while it was made. */
+	significance?: {
 		method: "none" | "counts" | "blocks";
 		level?: number;
 		total?: { rate: number; base_rate: number; p: number; significant: boolean } | null;

@@ -15,7 +15,9 @@ export type Verdict = "sure" | "noise" | "untested" | "pending" | "none";
 
 /* What the test said, by function name; null while it has not. */
 export type Verdicts = {
-	method: Significance["significance"]["method"];
+	method: NonNullable<Significance["significance"]>["method"];
+	/* Names were missing: functions that it does not know may be tested later. */
+	isPending: boolean;
 	total: boolean | null;
 	byName: ReadonlyMap<string, Tested>;
 } | null;
@@ -27,7 +29,9 @@ export interface Tested {
 	p: number;
 }
 
-export function verdictsOf({ significance, functions }: Significance): Verdicts {
+export function verdictsOf({ pending, significance, functions }: Significance): Verdicts {
+	if (!significance)
+		return null;
 	const byName = new Map<string, Tested>();
 	for (const { name, change } of functions)
 		if (change)
@@ -35,7 +39,8 @@ export function verdictsOf({ significance, functions }: Significance): Verdicts 
 				self: change.self?.significant ?? null, total: change.total?.significant ?? null,
 				p: Math.min(change.self?.p ?? 1, change.total?.p ?? 1),
 			});
-	return { method: significance.method, total: significance.total?.significant ?? null, byName };
+	const total = significance.total?.significant ?? null;
+	return { method: significance.method, isPending: pending > 0, total, byName };
 }
 
 /* What can be said of any function before its own test is looked at; null: its test decides. */
@@ -46,18 +51,23 @@ function general(verdicts: Verdicts, profile: Profile): Verdict | null {
 	return !verdicts ? "pending" : verdicts.method === "none" ? "none" : null;
 }
 
+/* What has no test yet because its name, or what it was before, is still read. */
+const awaited = (verdicts: Verdicts, profile: Profile, name: string): Verdict | null =>
+	!verdicts!.byName.has(name) && (verdicts!.isPending || profile.header.pending > 0) ? "pending" : null;
+
 const said = (significant: boolean | null | undefined): Verdict =>
 	significant === true ? "sure" : significant === false ? "noise" : "untested";
 
 /* Of a function: sure when what it did itself or what it did with its callees is. */
 export function verdictOf(verdicts: Verdicts, profile: Profile, name: string): Verdict {
 	const tested = verdicts?.byName.get(name);
-	return general(verdicts, profile) ?? said(tested?.self || tested?.total || (tested?.self ?? tested?.total));
+	return general(verdicts, profile) ?? awaited(verdicts, profile, name) ?? said(tested?.self || tested?.total || (tested?.self ?? tested?.total));
 }
 
 /* Of one of its two values. */
 export function partVerdict(verdicts: Verdicts, profile: Profile, name: string, part: "self" | "total"): Verdict {
-	return general(verdicts, profile) ?? said(verdicts!.byName.get(name)?.[part]);
+	return general(verdicts, profile) ?? awaited(verdicts, profile, name) ??
+		said(verdicts!.byName.get(name)?.[part]);
 }
 
 /* Of all values together. */

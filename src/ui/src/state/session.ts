@@ -55,6 +55,8 @@ export const busy = signal(false);
 const failures = signal<ReadonlyMap<Load, Failure>>(new Map());
 export const failure = computed<Failure | null>(() =>
 	[...failures.value].find(([load]) => !isLocal.value || load === loadProfile)?.[1] ?? null);
+/* Whether what stands beside the tree waits for names. */
+export const namesAwaited = signal(false);
 /* Width of the graph in device pixels; set by the flame view. */
 export const graphWidth = signal(1600);
 
@@ -380,7 +382,8 @@ export function startSession(): void {
 		selector.value, place.value.range, place.value.sumBy, comparedSpan.value, place.value.file,
 	], loadSeries);
 	setInterval(() => {
-		if (loads === 0 && !failure.value && profile.value?.header.pending && Date.now() >= namesAtMs)
+		const isAwaited = profile.value?.header.pending || namesAwaited.value;
+		if (loads === 0 && !failure.value && isAwaited && Date.now() >= namesAtMs)
 			refresh("names");
 	}, PENDING_MS);
 	setInterval(() => {

@@ -9,7 +9,7 @@ import type { Significance } from "../model/answers";
 import { type Verdicts, verdictsOf } from "../model/verdicts";
 import { isLocal } from "./local";
 import { base, baseSelector, place } from "./place";
-import { query, reload } from "./session";
+import { namesAwaited, query, reload } from "./session";
 
 export const verdicts = signal<Verdicts>(null);
 
@@ -23,8 +23,10 @@ let shown: Significance | null = null;
 export function followVerdicts(): void {
 	reload(asked, async (aborted) => {
 		const key = JSON.stringify(asked());
-		if (key !== known)
+		if (key !== known) {
 			verdicts.value = shown = null;
+			namesAwaited.value = false;
+		}
 		known = key;
 		if (!isCompared())
 			return;
@@ -33,6 +35,7 @@ export function followVerdicts(): void {
 		if (aborted.aborted || answer === shown)
 			return;
 		shown = answer;
-		verdicts.value = verdictsOf(answer);
+		namesAwaited.value = answer.pending > 0 || !answer.significance;
+		verdicts.value = verdictsOf(answer) ?? verdicts.value;
 	});
 }

@@ -229,8 +229,9 @@ function Moved(): JSX.Element | null {
 	const own = changed("self");
 	const moved = (own.length ? own : changed("total"))
 		.sort((a, b) => Math.abs(b.change.delta) - Math.abs(a.change.delta)).slice(0, MOVED_MAX);
+	const later = verdicts.value?.isPending && <span class="muted"> Other names are still being read.</span>;
 	if (!moved.length)
-		return <> No function changed by more than noise.</>;
+		return <>{!later && " No function changed by more than noise."}{later}</>;
 	return (
 		<>
 			{" "}Surely changed:{" "}
@@ -239,7 +240,7 @@ function Moved(): JSX.Element | null {
 					{index > 0 && ", "}<code>{name}</code> {changeWords(change)}
 				</span>
 			))}
-			{sure.length > moved.length && ` and ${sure.length - moved.length} more`}.
+			{sure.length > moved.length && ` and ${sure.length - moved.length} more`}.{later}
 		</>
 	);
 }
