@@ -160,7 +160,7 @@ test("graph, table and sentence agree on what is more than noise: before it is k
 		await picture(page, "compare-moved");
 	}));
 
-test("a verdict does not wait for names that are still read: what has none yet is being checked, and is asked for again",
+test("a verdict does not wait for names that are still read: what has none is being checked, and asked for again",
 	() => withPage({}, async (page) => {
 		const isLate = ({ name }) => name === "deflate";
 		let asked = 0;
@@ -169,7 +169,8 @@ test("a verdict does not wait for names that are still read: what has none yet i
 			const response = await route.fetch();
 			const answer = await response.json();
 			if (!asked++)
-				Object.assign(answer, { pending: 2, functions: answer.functions.filter((row) => !isLate(row)) });
+				Object.assign(answer,
+					{ pending: 2, functions: answer.functions.filter((row) => !isLate(row)) });
 			await route.fulfill({ response, headers: {}, json: answer });
 		});
 		await page.goto(new URL(comparedOf("moved"), base).href);

@@ -105,7 +105,8 @@ test("until the test has answered nothing is coloured, afterwards what is more t
 	assert.equal(totalVerdict(said, merged), "noise");
 	/* What is named later may be tested later; what came while it was tested has no verdict at all. */
 	const early = verdictsOf({ ...answer, pending: 3, functions: answer.functions.slice(0, 2) });
-	assert.deepEqual(["main", "f", "g"].map((name) => verdictOf(early, merged, name)), ["noise", "sure", "pending"]);
+	assert.deepEqual(["main", "f", "g"].map((name) => verdictOf(early, merged, name)),
+		["noise", "sure", "pending"]);
 	assert.equal(verdictsOf({ pending: 3, functions: [] }), null);
 	const oneSided = compareProfiles(folded(), folded("main 7"));
 	assert.equal(verdictOf(null, oneSided, "main"), "none", "all of it is new, and no test is needed");

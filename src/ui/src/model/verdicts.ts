@@ -61,7 +61,8 @@ const said = (significant: boolean | null | undefined): Verdict =>
 /* Of a function: sure when what it did itself or what it did with its callees is. */
 export function verdictOf(verdicts: Verdicts, profile: Profile, name: string): Verdict {
 	const tested = verdicts?.byName.get(name);
-	return general(verdicts, profile) ?? awaited(verdicts, profile, name) ?? said(tested?.self || tested?.total || (tested?.self ?? tested?.total));
+	return general(verdicts, profile) ?? awaited(verdicts, profile, name) ??
+		said(tested?.self || tested?.total || (tested?.self ?? tested?.total));
 }
 
 /* Of one of its two values. */

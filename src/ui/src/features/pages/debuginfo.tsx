@@ -19,7 +19,9 @@ const QUALITIES: Record<string, string> = {
 	gnu_debugdata: "names of functions (.gnu_debugdata)",
 	dynsym: "exported names only",
 };
-const KINDS = { program: "program", debug: "separate debug file", sources: "source files", package: "package" } as const;
+const KINDS = {
+	program: "program", debug: "separate debug file", sources: "source files", package: "package",
+} as const;
 
 function BuildId({ id }: { id: string }): JSX.Element {
 	return id ? <Copyable text={id} what="build ID" /> : <span class="muted">no build ID</span>;
@@ -181,7 +183,8 @@ function Here({ files }: { files: Debuginfo["files"] }): JSX.Element {
 		return (
 			<>
 				<p class="muted page-note">
-					No file yet. Agents send what is missing by themselves; to send a file by hand:
+					No file yet. Agents send what is missing by themselves; to send a file
+					by hand:
 				</p>
 				<Copyable text="firn debuginfo upload FILE" what="command" />
 			</>
@@ -232,7 +235,7 @@ function Here({ files }: { files: Debuginfo["files"] }): JSX.Element {
 			</PageTable>
 			{shown.length > ROWS_SHOWN && (
 				<p class="muted page-note">
-					and {formatCount(shown.length - ROWS_SHOWN)} more: type a part of a name above to find one
+					and {formatCount(shown.length - ROWS_SHOWN)} more: type a part of a name above
 				</p>
 			)}
 		</>

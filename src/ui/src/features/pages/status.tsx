@@ -199,7 +199,8 @@ const used = (bytes: number, limit: number | null) =>
 function elsewhere({ remote, bucket }: Status): Fact[] {
 	const facts: Fact[] = [];
 	if (remote)
-		facts.push(["Profiles are in", `${remote.kind}, which ${remote.answers ? "answers" : "does not answer"}`]);
+		facts.push(["Profiles are in",
+			`${remote.kind}, which ${remote.answers ? "answers" : "does not answer"}`]);
 	if (bucket?.store)
 		facts.push(["Bucket", <code>{bucket.store}</code>]);
 	if (bucket)
