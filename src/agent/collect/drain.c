@@ -56,6 +56,7 @@ struct drain {
 	struct runtimes *runtimes;
 	uint64_t runtimes_known; /* of binaries.runtimes */
 	struct container_names *containers;
+	struct pod_names *pods;
 	struct process_attributes *attributes;
 	_Atomic(struct agent_config *) next_config; /* that nobody has used yet; or NULL */
 	struct unwind_loader *loader;
@@ -170,6 +171,7 @@ void drain_metrics_register(void)
 	unwind_loader_metrics_register();
 	lender_metrics_register();
 	container_names_metrics_register();
+	pod_names_metrics_register();
 	process_attributes_metrics_register();
 	batch_metrics_register();
 	late_samples_metrics_register();
@@ -214,6 +216,7 @@ static void want_container(struct drain *drain, const struct process *process, i
 
 	cgroup_parse(slice_of(process->cgroups), &cgroup);
 	container_names_want(drain->containers, cgroup.container, cgroup.runtime, now_ns);
+	pod_names_want(drain->pods, &cgroup, now_ns);
 }
 
 /* Those that have samples in this window: they are still seen. */
@@ -290,7 +293,8 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.kernel_image = &drain->kernel_image,
 		.jit = drain->jit,
 		.runtimes = drain->runtimes,
-		.labels = { drain->options.node, drain->containers, drain->options.config },
+		.labels = { drain->options.node, drain->containers, drain->pods,
+			    drain->options.config },
 		.thread_labels = drain->options.thread_labels,
 		.sample_labels = drain->options.sample_labels,
 		.duration_ns = now_ns - drain->window_start_ns,
@@ -305,6 +309,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
 	want_names(drain, now_ns);
 	container_names_settle(drain->containers, CONTAINERS_SETTLE_NS);
+	pod_names_settle(drain->pods, CONTAINERS_SETTLE_NS);
 	process_attributes_settle(drain->attributes, ATTRIBUTES_SETTLE_NS);
 	take_attributes(drain, now_ns);
 	if (drain->counts.samples)
@@ -330,6 +335,7 @@ static void end_window(struct drain *drain)
 	jit_sweep(drain->jit, now_ns);
 	runtimes_sweep(drain->runtimes, now_ns);
 	container_names_sweep(drain->containers, now_ns);
+	pod_names_sweep(drain->pods, now_ns);
 	report_counters(drain);
 	metric_add(&windows_total, 1);
 }
@@ -743,6 +749,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = container_names_new(options->container_sockets, options->container_sockets_count,
 				   &drain->containers, err);
+	if (!code && options->pods)
+		code = pod_names_new(options->pods, &drain->pods, err);
 	if (!code && drain->stop_fd < 0)
 		code = err_set_errno(err, errno, "make an eventfd");
 	if (!code)
@@ -773,7 +781,8 @@ static bool is_over(struct drain *drain, int64_t now_ns)
 	if (left_ns > 0)
 		return false;
 	return -left_ns >= CONTAINER_SOURCE_DEADLINE_NS ||
-	       !container_names_is_pending(drain->containers, now_ns);
+	       (!container_names_is_pending(drain->containers, now_ns) &&
+		!pod_names_is_pending(drain->pods, now_ns));
 }
 
 static int wait_ms(const struct drain *drain, int64_t now_ns)
@@ -865,6 +874,7 @@ void drain_free(struct drain *drain)
 	jit_free(drain->jit);
 	runtimes_free(drain->runtimes);
 	container_names_free(drain->containers);
+	pod_names_free(drain->pods);
 	process_attributes_free(drain->attributes);
 	agent_config_free(drain->options.config);
 	agent_config_free(atomic_load(&drain->next_config));

@@ -181,12 +181,18 @@ static void add_meta(struct rule_labels *known, const struct process *process,
 	add_known(known, META "system_kernel_machine", slice_of(system.machine));
 }
 
+/* The API server knows best: the runtime has a pod's labels as they were when it began. */
 static void find_container(const struct label_sources *sources, const struct process *process,
 			   struct cgroup *ret_cgroup, struct meta_labels *ret)
 {
+	struct meta_labels runtime = { 0 };
+
 	cgroup_parse(slice_of(process->cgroups), ret_cgroup);
-	if (sources->containers && ret_cgroup->container.len)
-		container_names_find(sources->containers, ret_cgroup->container, ret);
+	pod_names_find(sources->pods, ret_cgroup, ret);
+	if (sources->containers && ret_cgroup->container.len &&
+	    container_names_find(sources->containers, ret_cgroup->container, &runtime))
+		meta_labels_fill(ret, &runtime);
+	meta_labels_free(&runtime);
 }
 
 static void add_all(struct label_list *list, const struct label_sources *sources,

@@ -15,6 +15,7 @@
 
 #include "agent/identify/agent_config.h"
 #include "agent/identify/container_names.h"
+#include "agent/identify/pod_names.h"
 #include "agent/procs/process.h"
 #include "model/tables.h"
 
@@ -22,6 +23,7 @@
 struct label_sources {
 	const char *node;
 	struct container_names *containers; /* NULL = no names of containers */
+	struct pod_names *pods;		    /* NULL = nothing from Kubernetes' API server */
 	const struct agent_config *config;  /* NULL = no rules */
 };
 

@@ -95,14 +95,16 @@ static void settle_containers(const struct label_sources *sources, const struct 
 {
 	struct cgroup cgroup;
 
-	if (!sources->containers)
-		return;
 	for (size_t i = 0; i < preview->count; i++) {
 		cgroup_parse(slice_of(preview->processes[i]->cgroups), &cgroup);
-		container_names_want(sources->containers, cgroup.container, cgroup.runtime,
-				     clock_monotonic_ns());
+		pod_names_want(sources->pods, &cgroup, clock_monotonic_ns());
+		if (sources->containers)
+			container_names_want(sources->containers, cgroup.container, cgroup.runtime,
+					     clock_monotonic_ns());
 	}
-	container_names_settle(sources->containers, SETTLE_NS);
+	if (sources->containers)
+		container_names_settle(sources->containers, SETTLE_NS);
+	pod_names_settle(sources->pods, SETTLE_NS);
 }
 
 static struct process *find_process(void *context, const struct process_identity *identity)

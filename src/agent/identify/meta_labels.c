@@ -87,6 +87,13 @@ void meta_labels_copy(struct meta_labels *to, const struct meta_labels *from)
 		add(to, meta_labels_name(from, i), meta_labels_value(from, i));
 }
 
+void meta_labels_fill(struct meta_labels *to, const struct meta_labels *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		if (find(to, meta_labels_name(from, i)) == to->count)
+			add(to, meta_labels_name(from, i), meta_labels_value(from, i));
+}
+
 struct slice meta_labels_find(const struct meta_labels *labels, const char *name)
 {
 	size_t index = find(labels, slice_of(name));

@@ -29,6 +29,8 @@ struct meta_labels {
 
 void meta_labels_free(struct meta_labels *labels); /* and leaves it empty */
 void meta_labels_copy(struct meta_labels *to, const struct meta_labels *from); /* adds them all */
+/* Adds those whose names are not there yet. */
+void meta_labels_fill(struct meta_labels *to, const struct meta_labels *from);
 
 /* Nothing for an empty value. */
 void meta_labels_add(struct meta_labels *labels, const char *name, struct slice value);

@@ -10,7 +10,8 @@
  *   controller-revision-hash, pod-template-generation  DaemonSet NAME of "NAME-xxxxx"
  *   batch.kubernetes.io/job-name, job-name             Job
  *
- * Where name and label do not fit (names that were cut), nothing is said.
+ * Where name and label do not fit (names that were cut), nothing is said. With the API server
+ * (pod_names.h) the controller is told, and only who owns that is to be found.
  */
 #ifndef FIRN_AGENT_IDENTIFY_WORKLOAD_H
 #define FIRN_AGENT_IDENTIFY_WORKLOAD_H
@@ -19,7 +20,21 @@
 
 #define WORKLOAD_META "__meta_kubernetes_"
 
-/* Adds pod_controller_kind, pod_controller_name, pod_workload from pod_name and pod_label_*. */
+/*
+ * Adds pod_controller_kind, pod_controller_name, pod_workload, pod_workload_kind from pod_name and
+ * pod_label_*.
+ */
 void workload_add(struct meta_labels *labels);
+
+/* The deployment of a ReplicaSet "NAME-HASH" whose pods have this pod-template-hash. */
+bool workload_of_replica_set(struct slice name, struct slice hash, struct slice *ret);
+
+/*
+ * What a ReplicaSet or Job most likely is one of, by its name alone: "NAME-HASH" of deployment NAME
+ * with a hash of the letters that Kubernetes makes hashes of, "NAME-DIGITS" of cron job NAME; else
+ * itself.
+ */
+void workload_guess(struct slice kind, struct slice name, struct strbuf *ret,
+		    struct strbuf *ret_kind);
 
 #endif

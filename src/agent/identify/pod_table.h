@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod_table - the pods of this node, as Kubernetes' API told them, and who owns them. Plain data of
+ * one thread at a time.
+ *
+ * A list marks what it has; pod_table_end_list lets the others go. What has gone is kept until
+ * pod_table_sweep.
+ */
+#ifndef FIRN_AGENT_IDENTIFY_POD_TABLE_H
+#define FIRN_AGENT_IDENTIFY_POD_TABLE_H
+
+#include <jansson.h>
+
+#include "agent/identify/cgroup.h"
+#include "agent/identify/meta_labels.h"
+
+struct pod_table {
+	struct pod *pods;
+	size_t count, capacity;
+	size_t bytes; /* of all their text */
+	unsigned generation;
+	uint64_t left_out;	  /* for want of room, ever */
+	struct pod_owner *owners; /* that had to be asked for */
+	size_t owners_count, owners_capacity;
+};
+
+void pod_table_free(struct pod_table *table);
+
+/* Every object is told with the node's name: others' pods are not taken. */
+void pod_table_begin_list(struct pod_table *table);
+void pod_table_take(struct pod_table *table, const json_t *pod, bool is_there, struct slice node,
+		    int64_t now_ns);
+void pod_table_end_list(struct pod_table *table, bool is_whole, int64_t now_ns);
+void pod_table_sweep(struct pod_table *table, int64_t before_ns); /* that have gone before then */
+size_t pod_table_there(const struct pod_table *table);		  /* that have not gone */
+
+/* Adds what is known of the container, and of its pod. */
+void pod_table_find(const struct pod_table *table, const struct cgroup *cgroup,
+		    struct meta_labels *ret);
+/* True if nothing more is to be expected: its container, its pod and who owns that are known. */
+bool pod_table_knows_all(const struct pod_table *table, struct slice pod_uid, struct slice id);
+
+/*
+ * The next owner to ask for at `now_ns`: appends the path of its URL, and true. Then what the
+ * server says of it, its metadata, or NULL when it is not to be had (then the names tell what they
+ * may), or that it is to be asked for again later.
+ */
+bool pod_table_next_owner(const struct pod_table *table, int64_t now_ns, struct strbuf *ret_path);
+void pod_table_answer_owner(struct pod_table *table, struct slice path, const json_t *metadata);
+void pod_table_postpone_owner(struct pod_table *table, struct slice path, int64_t until_ns);
+
+#endif
