@@ -2,8 +2,7 @@
 #include "agent/identify/cgroup.h"
 
 #define CONTAINER_DIGITS 64
-#define LXC_PREFIX_TEXT "lxc.payload."
-#define LXC_PREFIX SLICE_LITERAL(LXC_PREFIX_TEXT)
+#define LXC_PREFIX SLICE_LITERAL("lxc.payload.")
 
 static bool ends_with(struct slice s, struct slice end)
 {
@@ -133,8 +132,20 @@ static void take_container(struct slice component, struct slice folder, struct s
 	if (is_monitor(before))
 		return;
 	ret->container = container;
-	ret->runtime =
-		slice_is(before, LXC_PREFIX_TEXT) ? CGROUP_RUNTIME_LXC : runtime_of(before, folder);
+	ret->runtime = runtime_of(before, folder);
+}
+
+/*
+ * LXC's: "lxc.payload.NAME"; before version 4 a folder in "lxc.payload", or in "lxc" at the top,
+ * where Proxmox still has them. Empty when it is none.
+ */
+static struct slice find_lxc(struct slice path, struct slice component, struct slice folder)
+{
+	bool is_top = slice_is(folder, "lxc") && folder.data == path.data + 1;
+
+	if (slice_starts_with(component, LXC_PREFIX))
+		return slice_tail(component, LXC_PREFIX.len);
+	return is_top || slice_is(folder, "lxc.payload") ? component : (struct slice){ 0 };
 }
 
 /* The innermost component of each kind counts. A container's scope is no unit of interest. */
@@ -147,16 +158,19 @@ static void parse_path(struct slice path, struct cgroup *ret)
 	while (rest.len) {
 		struct slice component = slice_cut(rest, '/', &rest);
 		struct slice container = find_container_id(component);
+		struct slice lxc = find_lxc(path, component, folder);
 
 		look_for_pod(component, &kubepods, ret);
-		if (!container.len && slice_starts_with(component, LXC_PREFIX))
-			container = slice_tail(component, LXC_PREFIX.len);
-		if (container.len)
+		if (lxc.len) {
+			ret->container = lxc;
+			ret->runtime = CGROUP_RUNTIME_LXC;
+		} else if (container.len) {
 			take_container(component, folder, container, ret);
-		else if (is_unit(component))
+		} else if (is_unit(component)) {
 			ret->systemd_unit = component;
-		else if (ends_with(component, SLICE_LITERAL(".slice")))
+		} else if (ends_with(component, SLICE_LITERAL(".slice"))) {
 			ret->systemd_slice = component;
+		}
 		folder = component;
 	}
 	if (!ret->pod_uid[0])

@@ -5,9 +5,9 @@
  *
  * The unified hierarchy's path ("0::/...") is taken; where it is the root and version 1 is in use,
  * the systemd, memory or cpu hierarchy's. Container ids are recognised by shape: 64 hex digits
- * (Docker, containerd, CRI-O, Podman, with or without prefix and ".scope"), or the name after
- * "lxc.payload.". Paths may begin with "/.." (a control group namespace of our own). Slices of the
- * result point into the text; empty = none.
+ * (Docker, containerd, CRI-O, Podman, with or without prefix and ".scope"), or LXC's name after
+ * "lxc.payload." or in "/lxc/" or "lxc.payload/". Paths may begin with "/.." (a control group
+ * namespace of our own). Slices of the result point into the text; empty = none.
  */
 #ifndef FIRN_AGENT_IDENTIFY_CGROUP_H
 #define FIRN_AGENT_IDENTIFY_CGROUP_H

@@ -105,6 +105,21 @@ static const struct {
 	  "system.slice" },
 	{ "0::/../" ID "\n", CGROUP_RUNTIME_UNKNOWN, ID, "", NULL, "" },
 	{ "0::/lxc.payload.web\n", CGROUP_RUNTIME_LXC, "web", "", NULL, "" },
+	/* version 1 before LXC 4; Proxmox; the program that watches is outside; a folder further
+	   down */
+	{ "4:memory:/lxc/web/init.scope\n1:name=systemd:/lxc/web/init.scope\n0::/\n",
+	  CGROUP_RUNTIME_LXC, "web", "", NULL, "" },
+	{ "1:name=systemd:/lxc.payload/db\n", CGROUP_RUNTIME_LXC, "db", "", NULL, "" },
+	{ "0::/lxc/101/ns/system.slice/cron.service\n", CGROUP_RUNTIME_LXC, "101", "", NULL,
+	  "system.slice" },
+	{ "0::/lxc.monitor.web\n", CGROUP_RUNTIME_UNKNOWN, "", "", NULL, "" },
+	{ "0::/user.slice/lxc/web\n", CGROUP_RUNTIME_UNKNOWN, "", "", NULL, "user.slice" },
+	/* the same unit on hosts of version 1, of both, and of version 2 */
+	{ "5:cpu,cpuacct:/system.slice/a.service\n1:name=systemd:/system.slice/a.service\n",
+	  CGROUP_RUNTIME_UNKNOWN, "", "", NULL, "system.slice" },
+	{ "5:cpu,cpuacct:/\n1:name=systemd:/system.slice/a.service\n0::/system.slice/a.service\n",
+	  CGROUP_RUNTIME_UNKNOWN, "", "", NULL, "system.slice" },
+	{ "0::/system.slice/a.service\n", CGROUP_RUNTIME_UNKNOWN, "", "", NULL, "system.slice" },
 	/* a folder of somebody's that is called like a pod's */
 	{ "0::/podcast/" ID "\n", CGROUP_RUNTIME_UNKNOWN, ID, "", NULL, "" },
 };
