@@ -239,7 +239,7 @@ static int open_clickhouse(struct server *server, const struct server_options *o
 
 static int open_parts(struct server *server, const struct server_options *options, struct err *err)
 {
-	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
+	struct strbuf uploads_path = { 0 }, tables_path = { 0 }, senders_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
 					     .local_files = options->local_files,
 					     .public_files_only = !server->serve.has_users,
@@ -256,6 +256,9 @@ static int open_parts(struct server *server, const struct server_options *option
 	resolver.uploads_path = strbuf_text(&uploads_path);
 	strbuf_addf(&tables_path, "%s/symbols", options->storage_path);
 	resolver.tables_path = strbuf_text(&tables_path);
+	strbuf_addf(&senders_path, "%s/senders.json", options->storage_path);
+	server->serve.service_senders = service_senders_new(strbuf_text(&senders_path));
+	strbuf_free(&senders_path);
 	rc = resolver_new(&resolver, &server->serve.resolver, err);
 	if (!rc)
 		rc = open_debuginfo(server, options, strbuf_text(&uploads_path), err);
@@ -377,7 +380,6 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.coalesce = coalesce_new(server->serve.admission);
 	server->serve.cache = answer_cache_new(ANSWER_CACHE_BYTES_DEFAULT);
 	server->serve.targets = targets_new();
-	server->serve.service_senders = service_senders_new();
 	server->serve.indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
 	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
@@ -437,6 +439,7 @@ void server_stop(struct server *server)
 	local_source_free(server->serve.local_source);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
+	service_senders_free(server->serve.service_senders);
 	store_folder_close(server->folder);
 	if (server->bucket)
 		server->bucket->close(server->bucket);
@@ -449,7 +452,6 @@ void server_stop(struct server *server)
 	answer_cache_free(server->serve.cache);
 	admission_free(server->serve.admission);
 	targets_free(server->serve.targets);
-	service_senders_free(server->serve.service_senders);
 	index_cache_free(server->serve.indexes);
 	access_close(server->access);
 	hosts_free(&server->hosts);

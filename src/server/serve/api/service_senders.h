@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service_senders - who has sent profiles of which service since the start, and how new the newest
- * is.
+ * service_senders - who has sent profiles of which service, and how new the newest is.
  *
  * A pair is a tenant, a service (model/service.h) and a user agent. At most SERVICE_SENDERS_MAX;
- * when there are more, the half that was heard of last stays. Thread-safe.
+ * when there are more, the half that was heard of last stays. Who is not UTF-8, or of a tenant
+ * whose name is longer than tenants' are, is not listed. Thread-safe.
+ *
+ * A file keeps them over a restart: a thread writes it anew, whole, a minute after something has
+ * changed, and when the server ends. It is JSON, a list of the members of struct service_sender;
+ * one that is damaged is told in the log, and begun anew.
  */
 #ifndef FIRN_SERVER_SERVE_API_SERVICE_SENDERS_H
 #define FIRN_SERVER_SERVE_API_SERVICE_SENDERS_H
@@ -17,7 +21,8 @@
 
 struct service_senders;
 
-struct service_senders *service_senders_new(void);
+/* `path`: of the file, its folder is there; NULL = none. */
+struct service_senders *service_senders_new(const char *path);
 void service_senders_free(struct service_senders *senders); /* accepts NULL */
 
 /* One batch that was stored. */
@@ -38,6 +43,10 @@ struct service_sender *service_senders_list(struct service_senders *senders, str
 
 /* A service's name as it stands in the list. */
 struct slice service_senders_name(struct slice service);
+
+/* What the file has, added: ERR_INVALID, ERR_LIMIT say what is wrong; some may be there then. */
+int service_senders_read(struct service_senders *senders, struct slice text, struct err *err);
+void service_senders_write(struct service_senders *senders, struct strbuf *out);
 
 /* Whether several services that somebody named have reports that start from `since_ns` on. */
 bool service_senders_several(struct service_senders *senders, struct slice tenant,
