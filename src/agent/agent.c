@@ -220,6 +220,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.container_sockets = options->container_sockets,
 		.container_sockets_count = options->container_sockets_count,
 		.pods = options->pods,
+		.cloud = options->cloud,
 		.thread_labels = options->thread_labels,
 		.sample_labels = options->sample_labels,
 		.sample_times = options->sample_times,

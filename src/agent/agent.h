@@ -29,6 +29,7 @@
 struct agent;
 struct agent_config;
 struct pod_names_options;
+struct cloud_names_options;
 
 /* A program or library that a sample fell into. */
 struct agent_binary {
@@ -52,7 +53,8 @@ struct agent_options {
 	const char *node;		      /* label `node`; NULL = the host's name */
 	const char *const *container_sockets; /* identify/container_source.h; NULL = the usual */
 	size_t container_sockets_count;
-	const struct pod_names_options *pods; /* identify/pod_names.h; NULL = none */
+	const struct pod_names_options *pods;	 /* identify/pod_names.h; NULL = none */
+	const struct cloud_names_options *cloud; /* identify/cloud_names.h; NULL = none */
 	struct agent_config
 		*config;	/* identify/agent_config.h; agent_start takes it; NULL = none */
 	bool thread_labels;	/* label `thread_name` on the series */

@@ -57,6 +57,7 @@ struct drain {
 	uint64_t runtimes_known; /* of binaries.runtimes */
 	struct container_names *containers;
 	struct pod_names *pods;
+	struct cloud_names *cloud;
 	struct process_attributes *attributes;
 	_Atomic(struct agent_config *) next_config; /* that nobody has used yet; or NULL */
 	struct unwind_loader *loader;
@@ -293,7 +294,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.kernel_image = &drain->kernel_image,
 		.jit = drain->jit,
 		.runtimes = drain->runtimes,
-		.labels = { drain->options.node, drain->containers, drain->pods,
+		.labels = { drain->options.node, drain->containers, drain->pods, drain->cloud,
 			    drain->options.config },
 		.thread_labels = drain->options.thread_labels,
 		.sample_labels = drain->options.sample_labels,
@@ -751,6 +752,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 				   &drain->containers, err);
 	if (!code && options->pods)
 		code = pod_names_new(options->pods, &drain->pods, err);
+	if (!code && options->cloud)
+		code = cloud_names_new(options->cloud, &drain->cloud, err);
 	if (!code && drain->stop_fd < 0)
 		code = err_set_errno(err, errno, "make an eventfd");
 	if (!code)
@@ -875,6 +878,7 @@ void drain_free(struct drain *drain)
 	runtimes_free(drain->runtimes);
 	container_names_free(drain->containers);
 	pod_names_free(drain->pods);
+	cloud_names_free(drain->cloud);
 	process_attributes_free(drain->attributes);
 	agent_config_free(drain->options.config);
 	agent_config_free(atomic_load(&drain->next_config));

@@ -14,6 +14,7 @@
 #include "agent/attach/host_handles.h"
 #include "agent/attach/sampler.h"
 #include "agent/identify/agent_config.h"
+#include "agent/identify/cloud_names.h"
 #include "agent/identify/pod_names.h"
 #include "agent/procs/binaries.h"
 #include "base/clock.h"
@@ -35,8 +36,9 @@ struct drain_options {
 	char *node;			/* the drain frees it */
 	const char *const *container_sockets; /* container_names.h; NULL = the usual ones */
 	size_t container_sockets_count;
-	const struct pod_names_options *pods; /* during drain_new; NULL = none */
-	struct agent_config *config;	      /* the drain frees it; NULL = none */
+	const struct pod_names_options *pods;	 /* during drain_new; NULL = none */
+	const struct cloud_names_options *cloud; /* likewise */
+	struct agent_config *config;		 /* the drain frees it; NULL = none */
 	bool thread_labels;
 	unsigned sample_labels; /* enum sample_label */
 	bool sample_times;	/* when each sample was taken is kept */

@@ -11,7 +11,7 @@
 #include "agent/identify/process_reading.h"
 #include "agent/identify/workload.h"
 
-#define LABELS_MAX 20
+#define LABELS_MAX 24
 #define META "__meta_"
 
 /* Labels go straight to the tables, or to where rules see them. */
@@ -59,6 +59,13 @@ static void add_first(struct label_list *list, const char *name, const struct me
 		      const char *const *names)
 {
 	add(list, name, first_of(meta, names));
+}
+
+static void add_cloud(struct label_list *list, const struct meta_labels *meta)
+{
+	add(list, "instance_id", meta_labels_find(meta, CLOUD_META "instance_id"));
+	add(list, "instance_type", meta_labels_find(meta, CLOUD_META "instance_type"));
+	add(list, "zone", meta_labels_find(meta, CLOUD_META "zone"));
 }
 
 static void add_container(struct label_list *list, const struct cgroup *cgroup,
@@ -188,6 +195,7 @@ static void find_container(const struct label_sources *sources, const struct pro
 	struct meta_labels runtime = { 0 };
 
 	cgroup_parse(slice_of(process->cgroups), ret_cgroup);
+	cloud_names_find(sources->cloud, ret);
 	pod_names_find(sources->pods, ret_cgroup, ret);
 	if (sources->containers && ret_cgroup->container.len &&
 	    container_names_find(sources->containers, ret_cgroup->container, &runtime))
@@ -206,6 +214,7 @@ static void add_all(struct label_list *list, const struct label_sources *sources
 	add(list, "cgroup", cgroup->path);
 	add(list, "systemd_unit", cgroup->systemd_unit);
 	add_container(list, cgroup, meta);
+	add_cloud(list, meta);
 	add_service(list, process, file);
 	add(list, "thread_name", thread_name);
 }

@@ -4,6 +4,7 @@
  *
  *   node  comm  executable  cgroup  systemd_unit  thread_name (by choice)
  *   service_name  version  environment  vcs_revision   as the process or its file says
+ *   instance_id  instance_type  zone         of the cloud, by choice
  *   container  container_id  image           of containers
  *   namespace  pod  workload  app            of Kubernetes
  *
@@ -14,6 +15,7 @@
 #define FIRN_AGENT_DESCRIBE_LABELS_H
 
 #include "agent/identify/agent_config.h"
+#include "agent/identify/cloud_names.h"
 #include "agent/identify/container_names.h"
 #include "agent/identify/pod_names.h"
 #include "agent/procs/process.h"
@@ -24,6 +26,7 @@ struct label_sources {
 	const char *node;
 	struct container_names *containers; /* NULL = no names of containers */
 	struct pod_names *pods;		    /* NULL = nothing from Kubernetes' API server */
+	struct cloud_names *cloud;	    /* NULL = no cloud */
 	const struct agent_config *config;  /* NULL = no rules */
 };
 

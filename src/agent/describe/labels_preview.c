@@ -105,6 +105,7 @@ static void settle_containers(const struct label_sources *sources, const struct 
 	if (sources->containers)
 		container_names_settle(sources->containers, SETTLE_NS);
 	pod_names_settle(sources->pods, SETTLE_NS);
+	cloud_names_settle(sources->cloud, SETTLE_NS);
 }
 
 static struct process *find_process(void *context, const struct process_identity *identity)

@@ -12,6 +12,7 @@
 #include "agent/describe/labels_preview.h"
 #include "agent/export/debuginfo_upload.h"
 #include "agent/export/exporter.h"
+#include "agent/identify/cloud_names.h"
 #include "agent/identify/pod_names.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -40,6 +41,7 @@ struct agent_verb_options {
 	bool dry_run;
 	struct option_list container_sockets;
 	struct pod_names_options pods;
+	struct cloud_names_options cloud;
 	struct option_list web_allowed_hosts;
 	bool web_allow_unauthenticated;
 	bool remote_store_insecure;
@@ -64,6 +66,8 @@ static const struct option options[] = {
 	OPTION_AT(CONFIG_PATH, AT(config_path)),
 	OPTION_AT(DRY_RUN, AT(dry_run)),
 	OPTION_AT(CONTAINER_SOCKET, AT(container_sockets)),
+	OPTION_AT(CLOUD, AT(cloud.provider)),
+	OPTION_AT(CLOUD_ADDRESS, AT(cloud.address)),
 	OPTION_AT(KUBERNETES, AT(pods.place)),
 	OPTION_AT(KUBERNETES_NODE, AT(pods.node)),
 	OPTION_AT(KUBERNETES_NODE_LABELS, AT(pods.node_labels)),
@@ -189,6 +193,7 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 			values->container_sockets.count ? values->container_sockets.items : NULL,
 		.container_sockets_count = values->container_sockets.count,
 		.pods = &values->pods,
+		.cloud = &values->cloud,
 		.thread_labels = values->thread_labels,
 		.sample_times = !values->no_sample_times,
 		.unwind_cache_path = values->unwind_cache_path,
@@ -268,10 +273,13 @@ static int preview(const struct agent_verb_options *values, struct err *err)
 	if (!rc)
 		rc = pod_names_new(&values->pods, &sources.pods, err);
 	if (!rc)
+		rc = cloud_names_new(&values->cloud, &sources.cloud, err);
+	if (!rc)
 		rc = labels_preview(&sources, &text, err);
 	printable_write(stdout, strbuf_slice(&text));
 	container_names_free(sources.containers);
 	pod_names_free(sources.pods);
+	cloud_names_free(sources.cloud);
 	agent_config_free(config);
 	strbuf_free(&text);
 	return rc;
