@@ -73,6 +73,7 @@ static const struct verb *const verbs[] = {
 	&verb_store_delete,
 	&verb_clickhouse_schema,
 	&verb_clickhouse_migrate,
+	&verb_clickhouse_check,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
 	&verb_debuginfo_fetch,
@@ -110,6 +111,37 @@ static int name_words(const struct verb *verb, int argc, char **argv)
 	return 2;
 }
 
+/* "store verify" is of the family "store". */
+static bool is_of_family(const struct verb *verb, const char *family)
+{
+	size_t len = strlen(family);
+
+	return !strncmp(verb->spec->name, family, len) && verb->spec->name[len] == ' ';
+}
+
+static bool is_family(const char *word)
+{
+	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
+		if (is_of_family(verbs[i], word))
+			return true;
+	return false;
+}
+
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+static void print_family(FILE *to, const char *family)
+{
+	fprintf(to, "Usage: firn %s VERB [OPTIONS] [OPERANDS]\n\nVerbs:\n", family);
+	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
+		if (is_of_family(verbs[i], family))
+			fprintf(to, "  firn %-18s %s\n", verbs[i]->spec->name,
+				verbs[i]->spec->summary);
+	fprintf(to, "\nfirn %s VERB --help tells more.\n", family);
+}
+
 static int unknown_verb(int argc, char **argv)
 {
 	const char *names[VERB_COUNT_OF(verbs)], *nearest;
@@ -118,8 +150,7 @@ static int unknown_verb(int argc, char **argv)
 
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
 		names[i] = verbs[i]->spec->name;
-	is_two = argc > 1 && (!strcmp(argv[0], "store") || !strcmp(argv[0], "debuginfo") ||
-			      !strcmp(argv[0], "clickhouse") || !strcmp(argv[0], "check"));
+	is_two = argc > 1 && is_family(argv[0]);
 	snprintf(given, sizeof(given), "%s%s%s", argv[0], is_two ? " " : "", is_two ? argv[1] : "");
 	nearest = options_nearest(given, names, VERB_COUNT_OF(names));
 	printable_print(stderr, "firn: unknown verb \"%s\"%s%s%s; firn --help lists them\n", given,
@@ -184,7 +215,7 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return VERB_ERROR;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+	if (is_help(argv[1])) {
 		print_help(stdout);
 		return VERB_OK;
 	}
@@ -195,6 +226,10 @@ int main(int argc, char **argv)
 
 		if (words)
 			return verbs[i]->run(argc - 1 - words, argv + 1 + words);
+	}
+	if (is_family(argv[1]) && (argc == 2 || is_help(argv[2]))) {
+		print_family(argc == 2 ? stderr : stdout, argv[1]);
+		return argc == 2 ? VERB_ERROR : VERB_OK;
 	}
 	return unknown_verb(argc - 1, argv + 1);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* firn clickhouse schema, firn clickhouse migrate - the tables that hold profiles in ClickHouse. */
+/* firn clickhouse schema, migrate, check - the tables that hold profiles in ClickHouse. */
 #include <stdio.h>
 
 #include "base/printable.h"
 #include "cli/flags/clickhouse_flags.h"
 #include "cli/verb.h"
+#include "server/clickhouse/ch_check.h"
 #include "server/clickhouse/ch_schema.h"
 
 static const struct option schema_options[] = { VERB_COMMON_OPTIONS };
@@ -36,13 +37,13 @@ static int run_schema(int argc, char **argv)
 
 const struct verb verb_clickhouse_schema = { &schema_spec, run_schema, LOG_WARN };
 
-struct migrate_options {
+struct which_options {
 	struct verb_common common;
 	struct clickhouse_options clickhouse;
 };
 
-static const struct option migrate_options[] = {
-	CLICKHOUSE_FLAGS_OPTIONS(struct migrate_options, clickhouse),
+static const struct option which_options[] = {
+	CLICKHOUSE_FLAGS_OPTIONS(struct which_options, clickhouse),
 	VERB_COMMON_OPTIONS,
 };
 
@@ -54,9 +55,17 @@ static const struct option_verb migrate_spec = {
 		   "not change tables themselves; they refuse to start and say what to run.\n"
 		   "\n"
 		   "  firn clickhouse migrate --clickhouse-url http://clickhouse:8123",
-	.options = migrate_options,
-	.options_count = VERB_COUNT_OF(migrate_options),
+	.options = which_options,
+	.options_count = VERB_COUNT_OF(which_options),
 };
+
+static int need_url(const struct clickhouse_options *options, struct err *err)
+{
+	return options->url ? 0
+			    : err_set(err, ERR_INVALID,
+				      "which ClickHouse? Give --clickhouse-url, for example "
+				      "http://127.0.0.1:8123");
+}
 
 static int migrate(const struct clickhouse_options *options, struct err *err)
 {
@@ -72,23 +81,67 @@ static int migrate(const struct clickhouse_options *options, struct err *err)
 
 static int run_migrate(int argc, char **argv)
 {
-	struct migrate_options values = { 0 };
+	struct which_options values = { 0 };
 	struct option_operands operands;
 	struct err err;
 	int code = verb_parse(&verb_clickhouse_migrate, argc, argv, &values, &operands);
 
 	if (code >= 0)
 		return code;
-	if (!values.clickhouse.url) {
-		err_set(&err, ERR_INVALID,
-			"which ClickHouse? Give --clickhouse-url, for example "
-			"http://127.0.0.1:8123");
-		return verb_error(&verb_clickhouse_migrate, &err);
-	}
-	if (migrate(&values.clickhouse, &err))
+	if (need_url(&values.clickhouse, &err) || migrate(&values.clickhouse, &err))
 		return verb_error(&verb_clickhouse_migrate, &err);
 	printable_print(stdout, "the tables of firn have version %u\n", CH_SCHEMA_VERSION);
 	return VERB_OK;
 }
 
 const struct verb verb_clickhouse_migrate = { &migrate_spec, run_migrate, LOG_WARN };
+
+static const struct option_verb check_spec = {
+	.name = "clickhouse check",
+	.operands = "",
+	.summary = "see whether a ClickHouse is fit to keep profiles",
+	.details = "Says which version answers, whether the clocks agree, whether the tables are\n"
+		   "there, what an acknowledged profile survives (the loss of power, of a\n"
+		   "machine), and whether ClickHouse keeps up. Each warning says what to do.\n"
+		   "Changes nothing. Exit status 1: there are warnings.\n"
+		   "\n"
+		   "  firn clickhouse check --clickhouse-url http://clickhouse:8123",
+	.options = which_options,
+	.options_count = VERB_COUNT_OF(which_options),
+};
+
+static int check(const struct clickhouse_options *options, struct strbuf *out,
+		 uint32_t *ret_warnings, struct err *err)
+{
+	struct ch_client *client;
+	int rc = ch_client_new(options, &client, err);
+
+	if (rc)
+		return rc;
+	rc = ch_check(client, out, ret_warnings, err);
+	ch_client_free(client);
+	return rc;
+}
+
+static int run_check(int argc, char **argv)
+{
+	struct which_options values = { 0 };
+	struct option_operands operands;
+	struct strbuf out = { 0 };
+	uint32_t warnings = 0;
+	struct err err;
+	int code = verb_parse(&verb_clickhouse_check, argc, argv, &values, &operands), rc;
+
+	if (code >= 0)
+		return code;
+	rc = need_url(&values.clickhouse, &err);
+	if (!rc)
+		rc = check(&values.clickhouse, &out, &warnings, &err);
+	printable_print(stdout, "%s", strbuf_text(&out));
+	strbuf_free(&out);
+	if (rc)
+		return verb_error(&verb_clickhouse_check, &err);
+	return warnings ? VERB_NEGATIVE : VERB_OK;
+}
+
+const struct verb verb_clickhouse_check = { &check_spec, run_check, LOG_WARN };

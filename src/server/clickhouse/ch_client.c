@@ -2,13 +2,12 @@
 #include "server/clickhouse/ch_client.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/whole_file.h"
 #include "net/client/fetch.h"
 #include "net/client/rest.h"
 #include "net/tls.h"
@@ -60,38 +59,38 @@ static int add_urls(struct ch_client *client, const char *text, struct err *err)
 
 static int read_password(const char *path, struct strbuf *out, struct err *err)
 {
-	char bytes[PASSWORD_BYTES_MAX];
-	FILE *file = fopen(path, "re");
-	size_t len;
+	struct strbuf file = { 0 };
+	struct slice rest, line;
+	int rc = whole_file_read(path, PASSWORD_BYTES_MAX, &file, err);
 
-	if (!file)
-		return err_set_errno(err, errno, "--clickhouse-password-file \"%s\"", path);
-	len = fread(bytes, 1, sizeof(bytes), file);
-	fclose(file);
-	while (len && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
-		len--;
-	strbuf_add(out, bytes, len);
-	explicit_bzero(bytes, sizeof(bytes));
-	if (!len || len == sizeof(bytes))
-		return err_set(err, ERR_INVALID,
-			       "--clickhouse-password-file \"%s\": expected a line with the "
-			       "password",
-			       path);
-	return 0;
+	line = slice_cut(strbuf_slice(&file), '\n', &rest);
+	if (line.len && line.data[line.len - 1] == '\r')
+		line.len--;
+	strbuf_add_slice(out, line);
+	strbuf_wipe(&file);
+	if (rc)
+		return err_wrap(err, "--clickhouse-password-file");
+	return out->len ? 0
+			: err_set(err, ERR_INVALID,
+				  "--clickhouse-password-file \"%s\": expected a line with the "
+				  "password",
+				  path);
 }
 
 /* Who we are. Base64 cannot end a header. */
 static int add_login(struct ch_client *client, const struct clickhouse_options *options,
 		     struct err *err)
 {
-	struct strbuf login = { 0 };
+	struct strbuf login = { 0 }, password = { 0 };
 	int rc = 0;
 
 	if (!options->user && !options->password_file)
 		return 0;
-	strbuf_addf(&login, "%s:", options->user ? options->user : "default");
 	if (options->password_file)
-		rc = read_password(options->password_file, &login, err);
+		rc = read_password(options->password_file, &password, err);
+	strbuf_addf(&login, "%s:", options->user ? options->user : "default");
+	strbuf_add_slice(&login, strbuf_slice(&password));
+	strbuf_wipe(&password);
 	fetch_add_basic(&client->headers, "authorization", strbuf_slice(&login));
 	strbuf_wipe(&login);
 	return rc;
