@@ -4,6 +4,7 @@
 Nothing here knows how firn does it: samples are a list, a query is a loop over it. Frames are names
 (each its own function); labels are those of the series and, where the series lacks the name, of the sample.
 """
+import math
 import re
 from fractions import Fraction
 
@@ -91,29 +92,65 @@ def in_range(samples, query):
     return [s for s in samples if query["from_ns"] <= s.start_ns < query["to_ns"]]
 
 
-def means(samples, query):
-    """Of gauges: of each series the mean of its reports, also of those without a row that matches; summed over series
-    and rounded once per stack and group."""
-    reports, sums = {}, {}
+def deal(value, parts):
+    """Whole parts [(exact, what orders equal remainders)] that add up to the whole value: each its floor, and those
+    with the largest remainders one more."""
+    wholes = [math.floor(exact) for exact, _ in parts]
+    order = sorted((i for i, (exact, _) in enumerate(parts) if exact.denominator != 1),
+                   key=lambda i: (wholes[i] - parts[i][0], parts[i][1]))
+    for i in order[: value - sum(wholes)]:
+        wholes[i] += 1
+    return wholes
+
+
+def deal_stacks(value, exact):
+    """{stack: exact mean} as whole numbers that add up to the value, at each function too, from the root down. Equal
+    remainders: a stack's own first, then functions in the order of their names' bytes."""
+    own, below, result = exact.get((), None), {}, {}
+    for stack, mean in exact.items():
+        if stack:
+            below.setdefault(stack[0], {})[stack[1:]] = mean
+    parts = [] if own is None else [(own, b"")]
+    parts += [(Fraction(sum(stacks.values())), b"\1" + name.encode()) for name, stacks in below.items()]
+    wholes = deal(value, parts)
+    if own is not None:
+        result[()] = wholes.pop(0)
+    for (name, stacks), whole in zip(below.items(), wholes):
+        for stack, each in deal_stacks(whole, stacks).items():
+            result[(name, *stack)] = each
+    return result
+
+
+def exact_means(samples, query):
+    """Of gauges: of each series the mean of its reports, also of those without a row that matches; summed over series:
+    {group and stack as one tuple: exact mean}."""
+    reports, sums, exact = {}, {}, {}
     for sample in in_range(samples, query):
         series = tuple(sorted(sample.series.items()))
         reports.setdefault(series, set()).add(sample.report)
         if matches(sample, query["matchers"]):
-            group = tuple(sample.label(name) or NONE for name in query.get("group_by", ()))
-            key = (series, group, tuple(sample.stack))
+            names = query.get("group_by", ())
+            group = [",".join(sample.label(name) or NONE for name in names)] if names else []
+            key = (series, tuple(group + list(sample.stack)))
             sums[key] = sums.get(key, 0) + sample.value
-    exact = {}
-    for (series, group, stack), value in sums.items():
-        exact[group, stack] = exact.get((group, stack), 0) + Fraction(value, len(reports[series]))
-    shown, hidden = {}, 0
-    for (group, stack), value in exact.items():
-        kept = apply_filters(list(stack), query.get("filters", ()))
-        if kept is None:
-            hidden += rounded(value)
-            continue
-        key = tuple(([",".join(group)] if group else []) + kept)
-        shown[key] = shown.get(key, 0) + rounded(value)
-    return {k: v for k, v in shown.items() if v}, hidden
+    for (series, stack), value in sums.items():
+        exact[stack] = exact.get(stack, 0) + Fraction(value, len(reports[series]))
+    return {stack: mean for stack, mean in exact.items() if mean}
+
+
+def means(samples, query):
+    """Of gauges, in whole numbers: the mean of what is shown is rounded once and dealt to the stacks; what filters hide
+    is the rest of the mean of all."""
+    exact, skip = exact_means(samples, query), len(query.get("group_by", ())) > 0
+    kept, shown = {}, {}
+    for stack in exact:
+        cut = apply_filters(list(stack[skip:]), query.get("filters", ()))
+        if cut is not None:
+            kept[stack] = stack[:skip] + tuple(cut)
+    total = rounded(sum(exact[stack] for stack in kept))
+    for stack, value in deal_stacks(total, {stack: exact[stack] for stack in kept}).items():
+        shown[kept[stack]] = shown.get(kept[stack], 0) + value
+    return {k: v for k, v in shown.items() if v}, rounded(sum(exact.values())) - total
 
 
 def invert(shown):

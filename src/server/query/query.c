@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "server/query/shape/collapse.h"
 #include "server/query/index/indexed.h"
+#include "server/query/shape/rounding.h"
 #include "server/query/shape/stacks.h"
 #include "server/query/shape/table.h"
 #include "server/query/shape/trim.h"
@@ -155,8 +156,7 @@ static void note_costs(const struct tree *tree, struct resolver *resolver)
 }
 
 static int build(struct tree *tree, struct work *work, const struct query_source *source,
-		 const struct selection *selection, const struct merge *merge, bool diff,
-		 struct err *err)
+		 const struct selection *selection, struct merge *merge, bool diff, struct err *err)
 {
 	struct name_table names;
 	struct filter_apply applied;
@@ -170,6 +170,9 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	if (!rc)
 		rc = describe_groups(tree, selection, err);
 	filter_apply_begin(&applied, work, selection->params->filters, &names);
+	if (!rc && merge->is_exact)
+		rc = rounding_apply(merge, work, &names, &applied,
+				    tree->group_names_count ? tree->groups : NULL, diff, err);
 	if (!rc)
 		rc = make_functions(tree, work, selection->params, merge, &names, &applied, diff,
 				    err);
@@ -313,9 +316,10 @@ static int merge_side(struct side *side, struct work *work, struct err *err)
 	return rc;
 }
 
-/* Adds the values of a trie to that of both sides, as a group. */
+/* Adds the values of a trie to that of both sides, as a group. `exact`: by value of both, or NULL.
+ */
 static int join_trie(struct work *work, const struct merge_trie *from, uint32_t group,
-		     struct merge_trie *both, struct err *err)
+		     struct merge_trie *both, mean_wide *exact, struct err *err)
 {
 	size_t count = from->values_count;
 	struct accumulate_sum *sums = arena_new_array(&work->arena, struct accumulate_sum, count);
@@ -328,9 +332,13 @@ static int join_trie(struct work *work, const struct merge_trie *from, uint32_t 
 	for (size_t i = 0; i < count; i++)
 		sums[i] = (struct accumulate_sum){ .stack = from->values[i].stack };
 	rc = trie_add(&both->own, work, &from->view, sums, count, err);
-	for (size_t i = 0; !rc && i < count; i++)
+	for (size_t i = 0; !rc && i < count; i++) {
+		if (exact)
+			exact[both->values_count] =
+				from->exact ? from->exact[i] : from->values[i].value;
 		both->values[both->values_count++] =
 			(struct merge_value){ sums[i].stack, group, from->values[i].value };
+	}
 	return rc;
 }
 
@@ -347,23 +355,28 @@ static int join_sides(struct work *work, const struct side *base, const struct s
 		      struct merge *ret, struct err *err)
 {
 	size_t count = values_count(&base->merge) + values_count(&side->merge);
-	struct merge_trie *both;
+	struct merge_trie *both = arena_new_array(&work->arena, struct merge_trie, 1);
+	mean_wide *exact = NULL;
 	int rc = 0;
 
-	ret->tries = arena_new_array(&work->arena, struct merge_trie, 1);
-	if (!ret->tries)
+	if (!both)
 		return work_over_budget(work, err);
-	both = ret->tries;
+	*ret = (struct merge){ .tries = both,
+			       .rows = base->merge.rows + side->merge.rows,
+			       .is_exact = base->merge.is_exact || side->merge.is_exact,
+			       .denominator = side->merge.denominator,
+			       .base_denominator = base->merge.denominator };
 	trie_init(&both->own);
 	ret->tries_count = 1;
-	ret->rows = base->merge.rows + side->merge.rows;
 	both->values = arena_new_array(&work->arena, struct merge_value, count);
-	if (!both->values)
+	if (ret->is_exact)
+		both->exact = exact = arena_new_array(&work->arena, mean_wide, count);
+	if (!both->values || (ret->is_exact && !exact))
 		return work_over_budget(work, err);
 	for (size_t i = 0; !rc && i < side->merge.tries_count; i++)
-		rc = join_trie(work, &side->merge.tries[i], 0, both, err);
+		rc = join_trie(work, &side->merge.tries[i], 0, both, exact, err);
 	for (size_t i = 0; !rc && i < base->merge.tries_count; i++)
-		rc = join_trie(work, &base->merge.tries[i], 1, both, err);
+		rc = join_trie(work, &base->merge.tries[i], 1, both, exact, err);
 	if (!rc)
 		trie_finish(&both->own, &both->view);
 	return rc;

@@ -107,7 +107,7 @@ struct query_params {
 
 /*
  * The merged call tree. Delta types: sums. Gauges over a range: the mean of each series' reports,
- * summed over series (rounded half away from zero at the leaves).
+ * summed over series, in whole numbers that add up (shape/rounding.h).
  */
 int query_tree(const struct query_source *source, const struct query_params *params,
 	       struct tree **ret, struct err *err);

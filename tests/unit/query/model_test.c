@@ -21,6 +21,7 @@
 #include "naive_filter.h"
 #include "server/query/index/index_cache.h"
 #include "server/query/render/render.h"
+#include "tree_checks.h"
 
 #define INDEXES_FEW_BYTES ((size_t)4 << 10)
 #define WORLDS 60
@@ -458,9 +459,10 @@ static int64_t round_half_away(int64_t numerator)
 	return (numerator + (numerator < 0 ? -half : half)) / COMMON_MULTIPLE;
 }
 
-/* With `hidden`, the stacks that filters hide. */
-static char *naive_folded(const struct model *model, const struct query *query,
-			  const struct selector *selector, bool hidden)
+/* Distinct stacks at full detail, values times COMMON_MULTIPLE; with `hidden` those that filters
+ * hide. */
+static struct line *naive_lines(const struct model *model, const struct query *query,
+				const struct selector *selector, bool hidden, size_t *ret_count)
 {
 	struct line *lines = mem_new_array(struct line, model->count + 1);
 	struct naive_frame frames[2 * DEPTH_MAX];
@@ -480,7 +482,17 @@ static char *naive_folded(const struct model *model, const struct query *query,
 		lines[count] = line_of(record, query);
 		lines[count++].value = record->values[query->column] * (COMMON_MULTIPLE / divisor);
 	}
-	count = fold_lines(lines, count, by_key);
+	*ret_count = fold_lines(lines, count, by_key);
+	return lines;
+}
+
+/* Of types whose values add up. */
+static char *naive_folded(const struct model *model, const struct query *query,
+			  const struct selector *selector, bool hidden)
+{
+	size_t count;
+	struct line *lines = naive_lines(model, query, selector, hidden, &count);
+
 	for (size_t i = 0; i < count; i++)
 		lines[i].value = round_half_away(lines[i].value);
 	count = fold_lines(lines, count, by_shown);
@@ -488,48 +500,6 @@ static char *naive_folded(const struct model *model, const struct query *query,
 }
 
 /* ---- the answers under test, and their invariants ---- */
-
-static void check_nodes(const struct tree *tree)
-{
-	int64_t *sums = mem_new_array(int64_t, tree->nodes_count);
-
-	assert_true(tree->nodes_count >= 1);
-	for (uint32_t i = tree->nodes_count; i-- > 0;) {
-		const struct tree_node *node = &tree->nodes[i];
-
-		assert_true(node->function < tree->functions_count);
-		assert_true(node->depth <= tree->depth_max);
-		assert_int_equal(node->total, node->self + sums[i]);
-		if (!i)
-			continue;
-		assert_true(node->parent < i);
-		assert_int_equal(node->depth, tree->nodes[node->parent].depth + 1);
-		sums[node->parent] += node->total;
-	}
-	assert_int_equal(tree->total, tree->nodes[0].total);
-	free(sums);
-}
-
-/* Siblings follow one another by falling totals, then names, and no function comes twice. */
-static void check_siblings(const struct tree *tree)
-{
-	for (uint32_t i = 1; i < tree->nodes_count; i++) {
-		for (uint32_t at = i + 1;
-		     at < tree->nodes_count && tree->nodes[at].depth >= tree->nodes[i].depth;
-		     at++) {
-			const struct tree_node *a = &tree->nodes[i], *b = &tree->nodes[at];
-
-			if (b->depth > a->depth)
-				continue;
-			assert_int_equal(a->parent, b->parent);
-			assert_true(a->function != b->function);
-			assert_true(a->total > b->total ||
-				    (a->total == b->total &&
-				     slice_compare(tree->functions[a->function].name,
-						   tree->functions[b->function].name) <= 0));
-		}
-	}
-}
 
 /* The stacks, at full detail, folded by their functions' names. */
 static char *folded_stacks(const struct tree *tree)
@@ -659,38 +629,6 @@ static bool check_table(const struct query_source *source, const struct query *q
 	return has_rows;
 }
 
-/* A node as a picture of that width shows it, and what is below it; returns the node behind. */
-static uint32_t draw_node(const struct tree *tree, uint32_t i, int64_t width_px, struct strbuf *out)
-{
-	const struct tree_node *node = &tree->nodes[i];
-	int64_t cut = tree->cut ? tree->cut[i] : 0;
-	uint32_t at = i + 1;
-
-	strbuf_addf(out, "%u %.*s %u %d %lld\n", node->depth,
-		    SLICE_FMT(tree->functions[node->function].name), node->inlined,
-		    tree->functions[node->function].kind, (long long)node->self);
-	while (at < tree->nodes_count && tree->nodes[at].depth > node->depth) {
-		if (tree->nodes[at].total * 2 * width_px >= tree->total) {
-			at = draw_node(tree, at, width_px, out);
-			continue;
-		}
-		cut += tree->nodes[at].total;
-		for (at++; at < tree->nodes_count && tree->nodes[at].depth > node->depth + 1;)
-			at++;
-	}
-	strbuf_addf(out, "%u cut %lld\n", node->depth, (long long)cut);
-	return at;
-}
-
-static void draw_tree(const struct tree *tree, uint32_t width_px, struct strbuf *out)
-{
-	draw_node(tree, 0, width_px, out);
-	strbuf_addf(out, "%llu reports, %lld\n", (unsigned long long)tree->reports,
-		    (long long)tree->total);
-	if (tree->unresolved_count)
-		render_unresolved_text(tree, out);
-}
-
 static size_t pictures_trimmed;
 
 /* A tree that is trimmed while it is made shows the same; of all, when nothing is too narrow. */
@@ -703,8 +641,8 @@ static void check_picture(const struct query_source *source, const struct query 
 		       &(struct query_params){ .nodes_only = true, .width_px = width_px });
 	struct strbuf shown = { 0 }, expected = { 0 };
 
-	draw_tree(trimmed, width_px, &shown);
-	draw_tree(tree, width_px, &expected);
+	tree_checks_draw(trimmed, width_px, &shown);
+	tree_checks_draw(tree, width_px, &expected);
 	assert_string_equal(strbuf_text(&shown), strbuf_text(&expected));
 	if (trimmed->cut) {
 		assert_true(trimmed->nodes_untrimmed >= tree->nodes_count);
@@ -719,22 +657,80 @@ static void check_picture(const struct query_source *source, const struct query 
 
 static size_t tables_without_trees;
 
+/* The value of a folded line that begins so; 0 without it. */
+static int64_t value_of(const char *folded, const char *shown)
+{
+	size_t len = strlen(shown);
+
+	for (; *folded; folded = strchr(folded, '\n') + 1)
+		if (!strncmp(folded, shown, len) && folded[len] == ' ')
+			return strtoll(folded + len, NULL, 10);
+	return 0;
+}
+
+static int64_t free_lines(struct line *lines, size_t count)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		sum += lines[i].value;
+		free(lines[i].shown);
+		free(lines[i].key);
+	}
+	free(lines);
+	return sum;
+}
+
+/*
+ * Means as whole numbers: each stack within one of its mean, all together the mean of all, rounded
+ * once. Lines of one name may be several stacks.
+ */
+static void check_means(const struct model *model, const struct query *query,
+			const struct selector *selector, const struct tree *tree,
+			const char *folded)
+{
+	size_t count, hidden_count;
+	struct line *lines = naive_lines(model, query, selector, false, &count);
+	struct line *hidden = naive_lines(model, query, selector, true, &hidden_count);
+	int64_t sum, all;
+
+	qsort(lines, count, sizeof(*lines), by_shown);
+	for (size_t first = 0, end; first < count; first = end) {
+		int64_t exact = 0, off;
+
+		for (end = first; end < count && !by_shown(&lines[first], &lines[end]); end++)
+			exact += lines[end].value;
+		off = value_of(folded, lines[first].shown) * COMMON_MULTIPLE - exact;
+		assert_true(llabs(off) < (int64_t)(end - first) * COMMON_MULTIPLE);
+	}
+	sum = free_lines(lines, count);
+	all = sum + free_lines(hidden, hidden_count);
+	assert_int_equal(tree->total, round_half_away(sum));
+	assert_int_equal(tree->total + tree->filtered, round_half_away(all));
+}
+
 static void check_tree(const struct query_source *source, const struct model *model,
 		       const struct query *query, const char *text, const struct selector *selector)
 {
 	struct tree *tree = ask_as(source, query, selector, &(struct query_params){ 0 });
-	char *expected = naive_folded(model, query, selector, false);
+	bool means = !selector->type.delta;
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
+	char *expected = means ? mem_strndup(folded, strlen(folded))
+			       : naive_folded(model, query, selector, false);
 
 	if (strcmp(expected, folded) || strcmp(expected, stacks))
 		print_message("%s by %s [%d, %d) filters %s\n", text, query->group_by,
 			      (int)query->from_ns, (int)query->to_ns, query->filters.text);
 	assert_string_equal(folded, expected);
 	assert_string_equal(stacks, expected);
-	assert_int_equal(tree->filtered, sum_of_lines(naive_folded(model, query, selector, true)));
-	check_nodes(tree);
-	check_siblings(tree);
+	if (means)
+		check_means(model, query, selector, tree, folded);
+	else
+		assert_int_equal(tree->filtered,
+				 sum_of_lines(naive_folded(model, query, selector, true)));
+	tree_checks_nodes(tree);
+	tree_checks_siblings(tree);
 	/* Asked about again, segments are indexed, and then answer by that. */
 	for (int round = 0; round < (source->indexes ? 4 : 1); round++)
 		tables_without_trees += check_table(source, query, selector, tree);
@@ -832,6 +828,22 @@ static struct query_params params_of(const struct query *query, const struct sel
 				      .limits = { .threads_max = query->threads } };
 }
 
+/* What one side of a diff has by itself: of means what its tree has, which check_means looks at. */
+static char *side_folded(const struct query_source *source, const struct model *model,
+			 const struct query *query, const struct selector *selector)
+{
+	struct tree *tree;
+	char *folded;
+
+	if (selector->type.delta)
+		return naive_folded(model, query, selector, false);
+	tree = ask_as(source, query, selector, &(struct query_params){ 0 });
+	folded = merged_folded(tree);
+	check_means(model, query, selector, tree, folded);
+	tree_free(tree);
+	return folded;
+}
+
 static void check_diff(const struct query_source *base_source, const struct query_source *source,
 		       const struct model *model, const struct query queries[2],
 		       const struct selector selectors[2])
@@ -847,15 +859,16 @@ static void check_diff(const struct query_source *base_source, const struct quer
 	assert_int_equal(query_diff(base_source, &base, source, &params, &tree, NULL), 0);
 	filter_list_free(&filters);
 	for (int i = 0; i < 2; i++)
-		expected[i] = naive_folded(model, &queries[i], &selectors[i], false);
-	check_nodes(tree);
+		expected[i] =
+			side_folded(i ? source : base_source, model, &queries[i], &selectors[i]);
+	tree_checks_nodes(tree);
 	folded[1] = merged_folded(tree);
 	for (uint32_t i = 0; i < tree->nodes_count; i++) {
 		tree->nodes[i].self = tree->base[i].self;
 		tree->nodes[i].total = tree->base[i].total;
 	}
 	tree->total = tree->base_total;
-	check_nodes(tree);
+	tree_checks_nodes(tree);
 	folded[0] = merged_folded(tree);
 	for (int i = 0; i < 2; i++) {
 		assert_string_equal(folded[i], expected[i]);
@@ -891,10 +904,9 @@ static void diffs_hold_both_trees(void **state)
 
 				queries[side].group_by = "";
 				queries[side].threads = 1 + draw(3);
-				snprintf(
-					text, sizeof(text), "%s%s",
-					groups[queries[side].group].types[queries[side].column],
-					queries[side].matchers);
+				snprintf(text, sizeof(text), "%s%s",
+					 groups[queries[side].group].types[queries[side].column],
+					 queries[side].matchers);
 				assert_int_equal(
 					selector_parse(slice_of(text), &selectors[side], NULL), 0);
 			}

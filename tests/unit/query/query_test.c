@@ -207,7 +207,7 @@ static void query_takes_the_mean_of_a_gauge_per_series(void **state)
 	expect(world_tree(world, HEAP "{pod=\"a\"}", 10, 100), "alloc 150\n");
 }
 
-static void query_rounds_a_gauge_half_away_from_zero_and_drops_nothingness(void **state)
+static void query_rounds_a_gauge_half_away_from_zero_once_for_all(void **state)
 {
 	struct world *world = *state;
 	struct tables *tables = &world->tables[0];
@@ -221,9 +221,56 @@ static void query_rounds_a_gauge_half_away_from_zero_and_drops_nothingness(void 
 		world_row(tables, "minus", "", -1);
 		world_row(tables, "three", "", 3);
 	}
-	expect(world_tree(world, HEAP, 0, 2), "half 1\nminus -1\nthree 2\n");
+	/* 1/2, -1/2 and 3/2 make 3/2: of equal remainders the first name gets its one first. */
+	expect(world_tree(world, HEAP, 0, 2), "half 1\nthree 1\n");
 	world_report(tables, series, 2, 0);
 	expect(world_tree(world, HEAP, 0, 3), "three 1\n");
+}
+
+#define OBJECTS 40
+
+/* Objects that two reports of three have one of: a mean of 2/3 each. */
+static struct tree *tree_of_objects(struct world *world, bool backwards)
+{
+	struct tables *tables = &world->tables[0];
+	uint32_t series = world_series(tables, HEAP, 1, "");
+	char stack[64];
+
+	for (int i = 0; i < 3; i++) {
+		world_report(tables, series, i, 0);
+		for (int at = 0; i && at < OBJECTS; at++) {
+			int object = backwards ? OBJECTS - 1 - at : at;
+
+			snprintf(stack, sizeof(stack), "main;run%d;new%d", object % 4, object);
+			world_row(tables, stack, "", 1);
+		}
+	}
+	return world_tree(world, HEAP, 0, 3);
+}
+
+/* Rounded by themselves they would make 40. Each has the same, whatever the order they came in. */
+static void query_of_few_objects_adds_up_to_their_mean(void **state)
+{
+	char *folded[2];
+
+	(void)state;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		struct world world;
+		struct tree *tree;
+
+		world_init(&world, 1);
+		tree = tree_of_objects(&world, backwards);
+		assert_int_equal(tree->total, 27);
+		for (uint32_t i = 0; i < tree->nodes_count; i++)
+			if (tree->nodes[i].depth == 2)
+				assert_in_range(tree->nodes[i].total, 6, 7);
+		folded[backwards] = world_folded(tree);
+		tree_free(tree);
+		world_free(&world);
+	}
+	assert_string_equal(folded[0], folded[1]);
+	free(folded[0]);
+	free(folded[1]);
 }
 
 static void query_at_a_moment_takes_the_nearest_report_of_each_series(void **state)
@@ -706,7 +753,8 @@ int main(void)
 		TEST(query_matches_sample_labels_of_rows_whose_series_lacks_the_name),
 		TEST(query_groups_by_labels_of_series_and_samples),
 		TEST(query_takes_the_mean_of_a_gauge_per_series),
-		TEST(query_rounds_a_gauge_half_away_from_zero_and_drops_nothingness),
+		TEST(query_rounds_a_gauge_half_away_from_zero_once_for_all),
+		TEST(query_of_few_objects_adds_up_to_their_mean),
 		TEST(query_at_a_moment_takes_the_nearest_report_of_each_series),
 		TEST(query_keeps_a_function_whole_over_addresses_and_builds),
 		TEST(query_tells_interpreted_functions_apart_by_file),

@@ -604,22 +604,29 @@ static int join_units(struct merging *merging, struct err *err)
 	return rc ? rc : fold_heap(merging->selection, work, into, err);
 }
 
-/* The values, rounded. */
-static int round_values(const struct selection *selection, const struct heap *heap,
-			struct merge_trie *into, struct err *err)
+/* The values, or what they are means of. */
+static int take_values(const struct selection *selection, const struct heap *heap,
+		       struct merge_trie *into, struct err *err)
 {
-	into->values =
-		arena_new_array(&selection->work->arena, struct merge_value, heap->sums_count);
-	if (!into->values)
+	struct arena *arena = &selection->work->arena;
+	bool is_exact = selection->denominator != 1;
+	mean_wide *exact = is_exact ? arena_new_array(arena, mean_wide, heap->sums_count) : NULL;
+
+	into->values = arena_new_array(arena, struct merge_value, heap->sums_count);
+	if (!into->values || (is_exact && !exact))
 		return work_over_budget(selection->work, err);
 	for (size_t i = 0; i < heap->sums_count; i++) {
 		const struct accumulate_sum *sum = &heap->sums[i];
-		int64_t value = mean_round(sum->value, selection->denominator);
 
-		if (value)
-			into->values[into->values_count++] =
-				(struct merge_value){ sum->stack, sum->group, value };
+		if (!sum->value)
+			continue;
+		if (is_exact)
+			exact[into->values_count] = sum->value;
+		into->values[into->values_count++] =
+			(struct merge_value){ sum->stack, sum->group,
+					      is_exact ? 0 : mean_round(sum->value, 1) };
 	}
+	into->exact = exact;
 	return 0;
 }
 
@@ -634,7 +641,7 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	assert(merge->tries);
 	finish_heap(work, heap);
 	into->view = heap->view ? *heap->view : heap->finished;
-	rc = round_values(merging->selection, heap, into, err);
+	rc = take_values(merging->selection, heap, into, err);
 	if (!rc && trie_prune_pays(into) && !trie_prune_apply(into, &work->arena))
 		rc = work_over_budget(work, err);
 	if (rc)
@@ -668,7 +675,8 @@ int merge_segments(struct selection *selection, enum merge_how how, struct merge
 	size_t units_count;
 	int rc;
 
-	*ret = (struct merge){ 0 };
+	*ret = (struct merge){ .is_exact = selection->denominator != 1,
+			       .denominator = selection->denominator };
 	rc = take_items(&merging, err);
 	if (rc || !merging.items_count)
 		return rc;

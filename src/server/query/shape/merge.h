@@ -10,8 +10,8 @@
  *
  * Segments whose functions are indexed (indexed.h) are summed by themselves and have no trie.
  *
- * Values are rounded here, once, so that every format agrees with every other; what rounds to zero
- * is gone. Gauges are rounded per distinct stack, therefore always in one trie.
+ * Means of gauges are left as they are, times a denominator, and always in one trie: rounding.h
+ * makes whole numbers of them.
  */
 #ifndef FIRN_SERVER_QUERY_SHAPE_MERGE_H
 #define FIRN_SERVER_QUERY_SHAPE_MERGE_H
@@ -25,6 +25,9 @@ struct merge {
 	const struct indexed_sums *indexed; /* of segments in no trie; the caller's */
 	size_t indexed_count;
 	uint64_t rows;
+	bool is_exact; /* values are means, in the trie's `exact`, times ... */
+	int64_t denominator;
+	int64_t base_denominator; /* ... or, of the base of a diff, that */
 };
 
 enum merge_how {

@@ -22,6 +22,8 @@ struct merge_trie {
 	struct trie own;	    /* behind the view, unless it is a segment's */
 	struct merge_value *values; /* ordered by group */
 	size_t values_count;
+	/* By value, times a denominator: of means that are not rounded yet; else NULL. */
+	const mean_wide *exact;
 };
 
 /* Asserts the order and the bounds of the values; called when a trie is complete. */
