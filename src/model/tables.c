@@ -736,6 +736,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_PHP_RUNTIME] = "php-runtime",
 	[FRAME_BEAM_RUNTIME] = "beam-runtime",
 	[FRAME_PERL_RUNTIME] = "perl-runtime",
+	[FRAME_LUA_RUNTIME] = "luajit-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

@@ -117,6 +117,7 @@ enum frame_kind {
 	FRAME_PHP_RUNTIME,    /* the same of PHP */
 	FRAME_BEAM_RUNTIME,   /* the same of Erlang */
 	FRAME_PERL_RUNTIME,   /* the same of Perl */
+	FRAME_LUA_RUNTIME,    /* the same of LuaJIT */
 	FRAME_KINDS
 };
 

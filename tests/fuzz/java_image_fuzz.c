@@ -69,6 +69,7 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
+#include "agent/bpf/lua.h"
 
 static bool walk_ask(struct walk *walk)
 {

@@ -138,7 +138,9 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
+#include "agent/bpf/lua.h"
 #include "agent/bpf/script.h"
+#include "agent/bpf/script_lua.h"
 #include "agent/bpf/script_perl.h"
 #include "agent/bpf/script_php.h"
 #include "agent/bpf/script_ruby.h"
@@ -507,6 +509,8 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 		walk->entry_bytes = process->php.code_bytes;
 		walk->entry_words = process->php.entry_words;
 		walk->entry_fp_words = process->php.fp_words;
+	} else if (process->kind == SCRIPT_LUA) {
+		lua_prepare(walk, &process->lua);
 	}
 }
 
@@ -565,6 +569,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	walk->has_jvm = false;
 	walk->entry_bytes = 0;
 	walk->entry_words = 0;
+	walk->has_lua = false;
 	if (walk->notes_places)
 		prepare_entry(walk, &sample->head);
 	if (description_of(scratch, walk->thread)->has_jvm)
@@ -688,6 +693,28 @@ WALK_APART void take_perl_frames(struct task_struct *task, struct scratch *scrat
 		wake_for_code(scratch, sample_at_hand(scratch)->head.at_ns);
 }
 
+#define LUA_STEPS_MAX (2 * SCRIPT_FRAMES_MAX + 2 * WALK_LUA_PLACES)
+
+/* bpf_loop callback. */
+static long next_lua_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !script_lua_frame(&scratch->script, &scratch->walk.lua, sample_at_hand(scratch));
+}
+
+WALK_APART void take_lua_frames(struct scratch *scratch)
+{
+	struct script *script = &scratch->script;
+
+	if (!scratch->walk.has_lua)
+		return;
+	script->frame = script->lua.thread = script->lua.outer = 0;
+	script->index = 0;
+	bpf_loop(LUA_STEPS_MAX, next_lua_frame, &scratch, 0);
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -713,6 +740,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		take_php_frames(task, scratch);
 	else if (process->kind == SCRIPT_PERL)
 		take_perl_frames(task, scratch);
+	else if (process->kind == SCRIPT_LUA)
+		take_lua_frames(scratch);
 	else if (script_start(script, task->thread.fsbase))
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;
@@ -858,14 +887,15 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 }
 
 /*
- * Whether the agent may find out more of the stack, soon, than could be now. V8's and HotSpot's own
- * frames are bound to the native ones as they were found; Erlang's are on another stack.
+ * Whether the agent may find out more of the stack, soon, than could be now. V8's, HotSpot's and
+ * LuaJIT's own frames are bound to the native ones as they were found; Erlang's are on another
+ * stack.
  */
 static __always_inline bool is_for_second_walk(const struct scratch *scratch,
 					       const struct sample *sample)
 {
 	return (sample->user_end == STACK_TABLE_PENDING || sample->user_end == STACK_NO_MAPPINGS) &&
-	       !scratch->walk.has_jvm && !scratch->walk.has_beam &&
+	       !scratch->walk.has_jvm && !scratch->walk.has_beam && !scratch->walk.has_lua &&
 	       sample->script_kind != SCRIPT_V8;
 }
 

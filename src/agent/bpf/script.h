@@ -30,16 +30,29 @@
 
 #define SCRIPT_FRAME_WORDS 16u /* a power of two */
 
+/* Of LuaJIT (script_lua.h). */
+struct script_lua {
+	__u64 thread;	 /* whose frames are at hand */
+	__u64 low, high; /* of its stack */
+	__u64 pc;	 /* what the frame at hand runs next; 0 = not known */
+	__u64 outer;	 /* of the last run: the base outside of it; 0 = none */
+	__u64 trace;	 /* that the frame at hand runs; 0 = none */
+	__u32 offset;
+	bool is_inner; /* the frame at hand belongs to the one inside of it */
+};
+
 struct script {
 	__u64 frame; /* the next one; 0 = none */
 	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame; of Perl: the
 			statement at hand */
-	__s32 index; /* of Perl: the next context of the stack, which is `frame` */
+	__s32 index; /* of Perl: the next context of the stack, which is `frame`; of LuaJIT: the
+			next place */
 	__s32 run;   /* ... and the outermost one that a run of this stack was seen to begin with */
 	bool is_brief; /* of Perl: some of it is gone soon, with its name */
 	__u32 at;      /* where its words go in sample.frames */
 	__u32 room;
 	struct script_process process;
+	struct script_lua lua;
 	__u64 words[SCRIPT_FRAME_WORDS];
 	__u64 proof[SCRIPT_PROOF_WORDS];
 };

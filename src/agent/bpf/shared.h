@@ -64,6 +64,7 @@ enum script_kind {
 	SCRIPT_RUBY,
 	SCRIPT_PHP,
 	SCRIPT_PERL,
+	SCRIPT_LUA,
 	SCRIPT_KINDS
 };
 
@@ -92,7 +93,13 @@ enum script_flag {
 #define SCRIPT_OTHER_STACK 1u
 
 /* Why the frames of an interpreter end before the last one. */
-enum script_end { SCRIPT_UNREADABLE, SCRIPT_TOO_DEEP, SCRIPT_IN_HEAP, SCRIPT_ENDS };
+enum script_end {
+	SCRIPT_UNREADABLE,
+	SCRIPT_TOO_DEEP,
+	SCRIPT_IN_HEAP,
+	SCRIPT_UNSURE, /* they do not end: where they begin is a guess */
+	SCRIPT_ENDS
+};
 
 /* How a thread's state is found. */
 enum script_state_form {
@@ -175,6 +182,27 @@ struct script_perl_layout {
 	__u64 reserved_too;
 };
 
+/*
+ * The same of LuaJIT, whose interpreter is one function, and what is read of a thread (lua_State),
+ * of what all threads share (global_State) and of traces.
+ */
+struct script_lua_layout {
+	__u64 code_start; /* of the interpreter, in the process */
+	__u32 code_bytes;
+	__u16 trace_base, state, traces; /* in what is shared; the last is a pointer to pointers */
+	__u8 shared, base, frame;	 /* in a thread; the last: its innermost C frame */
+	__u8 code;			 /* in a trace: where its machine code begins */
+	__u16 reserved;
+};
+
+/* What a frame of LuaJIT is, in its first word from SCRIPT_PLACE_SHIFT on. */
+enum script_lua_kind {
+	LUA_FUNCTION, /* its prototype; the position is that of the instruction at hand, or none */
+	LUA_TRACE,    /* machine code: all functions that it has made one; the offset in it */
+	LUA_NATIVE,   /* a function in C, without an object */
+};
+#define SCRIPT_LUA_NO_POSITION 0xffffffffu
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -188,6 +216,7 @@ struct script_process {
 		struct script_ruby_layout ruby; /* SCRIPT_RUBY */
 		struct script_php_layout php;	/* SCRIPT_PHP */
 		struct script_perl_layout perl; /* SCRIPT_PERL */
+		struct script_lua_layout lua;	/* SCRIPT_LUA */
 	};
 };
 
@@ -425,6 +454,7 @@ _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), 
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_perl_layout) == sizeof(struct script_layout), "one or other");
+_Static_assert(sizeof(struct script_lua_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

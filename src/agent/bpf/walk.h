@@ -605,9 +605,10 @@ WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 	return walk_by_row(walk, row);
 }
 
-/* In jvm.h and beam.h, which whoever walks includes. */
+/* In jvm.h, beam.h and lua.h, which whoever walks includes. */
 static enum stack_end walk_out_of_jvm(struct walk *walk);
 static enum stack_end walk_out_of_beam(struct walk *walk);
+static enum stack_end walk_out_of_lua(struct walk *walk);
 
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
@@ -619,6 +620,8 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 		return walk_out_of_code(walk);
 	case RANGE_BEAM:
 		return walk->has_beam ? walk_out_of_beam(walk) : walk_out_of_generated(walk);
+	case RANGE_LUA:
+		return walk->has_lua ? walk_out_of_lua(walk) : walk_out_of_generated(walk);
 	case RANGE_NO_TABLE:
 		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 	case RANGE_PENDING:

@@ -121,6 +121,23 @@ static __always_inline bool walk_is_in_jvm(const struct walk *walk)
 	return walk->has_jvm && walk->pc - walk->jvm.process.low < walk->jvm.process.bytes;
 }
 
+static __always_inline bool walk_is_in_lua(const struct walk *walk)
+{
+	return walk->has_lua &&
+	       walk->pc - walk->lua.layout.code_start < walk->lua.layout.code_bytes;
+}
+
+/* The interpreter lies in the middle of other code of its file, whose span ends there. */
+static __always_inline void walk_leave_out_lua(const struct walk *walk, struct walk_span *span)
+{
+	__u64 start = walk->lua.layout.code_start, end = start + walk->lua.layout.code_bytes;
+
+	if (walk->pc < start && span->end > start)
+		span->end = start;
+	if (walk->pc >= end && span->start < end)
+		span->start = end;
+}
+
 /* Images with machine code of .NET are no ELF files, or lie behind one in the same file. */
 static __always_inline bool walk_may_have_line(enum walk_range range)
 {
@@ -139,6 +156,12 @@ WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 		span->kind = RANGE_JVM;
 		return;
 	}
+	if (walk_is_in_lua(walk)) {
+		span->start = walk->lua.layout.code_start;
+		span->end = span->start + walk->lua.layout.code_bytes;
+		span->kind = RANGE_LUA;
+		return;
+	}
 	kind = walk_find_mapping(walk);
 	is_mapped = kind == RANGE_TABLE;
 	if (is_mapped) {
@@ -154,8 +177,12 @@ WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 			span->start = span->end = walk->pc;
 		return;
 	}
+	if (walk->has_lua && kind == RANGE_ANONYMOUS)
+		kind = RANGE_LUA;
 	if (walk->has_code && walk_may_have_line(kind))
 		kind = RANGE_CODE;
+	if (walk->has_lua)
+		walk_leave_out_lua(walk, span);
 	span->kind = kind;
 	/* The rest may hold only here, or only now. */
 	if (kind != RANGE_TABLE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * walk_runtime - what the walk (walk.h) keeps of runtimes whose generated code it leaves by other
- * means than rows and frame pointers: jvm.h, beam.h.
+ * means than rows and frame pointers: jvm.h, beam.h, lua.h.
  */
 #ifndef FIRN_AGENT_BPF_WALK_RUNTIME_H
 #define FIRN_AGENT_BPF_WALK_RUNTIME_H
@@ -33,6 +33,30 @@ struct walk_beam {
 	__u64 thread; /* its pointer: fs */
 	__u64 code[BEAM_PEEK_BYTES / 8];
 	bool is_on_stack; /* of the Erlang process, and not of its scheduler */
+};
+
+#define WALK_LUA_PLACES 128u /* a power of two */
+
+/* A C frame of LuaJIT's interpreter that the walk came through. */
+struct walk_lua_place {
+	__u64 thread; /* the lua_State that runs in it; 0 = none: a function of the runtime's */
+	__u64 at;     /* its stack pointer */
+	__u64 pc, base, fp; /* rbx, rdx, rbp: the registers that may have them; 0 = not known */
+	__u64 trace;	    /* the trace whose code runs in it; 0 = not known */
+	__u32 offset;	    /* ... in its code */
+	__u32 is_compiled;  /* machine code runs in it */
+};
+
+/* Of frames of LuaJIT's interpreter and of the code that it made (lua.h). */
+struct walk_lua {
+	struct script_lua_layout layout;
+	__u64 thread, outer; /* of the last frame, and the C frame outside of it of that thread */
+	__u64 trace;
+	__u32 offset;
+	__u32 count;	 /* of places */
+	bool is_in_part; /* the last frame was a part of the interpreter, which keeps registers */
+	__u64 words[4];
+	struct walk_lua_place places[WALK_LUA_PLACES];
 };
 
 #endif

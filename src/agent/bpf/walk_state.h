@@ -23,6 +23,7 @@ enum walk_range {
 	RANGE_JVM,	 /* ... of HotSpot, in a process that is known to run it */
 	RANGE_CODE,	 /* ... or code in a file, of which there may be lines (shared.h) */
 	RANGE_BEAM,	 /* ... that Erlang's compiler made */
+	RANGE_LUA,	 /* LuaJIT's interpreter, and generated code in its processes */
 	RANGE_NO_CODE,	 /* no executable mapping, in a process that generates no code */
 	RANGE_UNKNOWN,	 /* the mappings are not known */
 };
@@ -100,6 +101,7 @@ struct walk {
 	bool has_jvm;	   /* the user of the walk has set jvm.process, and jvm.count to 0 */
 	bool has_code;	   /* ... code_key.number, for code of which there are lines */
 	bool has_beam;	   /* ... beam.process and beam.thread, for Erlang's */
+	bool has_lua;	   /* ... lua.layout, and lua.count, lua.thread to 0, for LuaJIT's */
 	struct code_line_key code_key;
 	struct {
 		__u64 start;
@@ -118,6 +120,7 @@ struct walk {
 	struct walk_place places[WALK_PLACES_MAX];
 	struct walk_jvm jvm;
 	struct walk_beam beam;
+	struct walk_lua lua;
 };
 
 static __always_inline struct walk_memory *walk_memory(struct walk *walk)

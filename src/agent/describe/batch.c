@@ -223,6 +223,11 @@ static void fit_perl(struct user_half *half)
 				  half->script, half->script_count);
 }
 
+static bool has_code_in_loop(const struct counted *stack)
+{
+	return stack->script_kind == SCRIPT_PHP || stack->script_kind == SCRIPT_LUA;
+}
+
 static struct user_half user_half_of(const struct builder *builder, const struct counted *stack)
 {
 	const struct tracker *tracker = builder->window->tracker;
@@ -238,8 +243,8 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 	for (size_t i = 0; i < stack->user_count; i++) {
 		const struct mapping *mapping = space_find(half.space, half.addresses[i]);
 
-		/* Code that PHP's compiler made runs in the loop's own frame. */
-		half.loops[i] = stack->script_kind == SCRIPT_PHP && mapping_is_generated(mapping)
+		/* Code that PHP's and LuaJIT's compilers made runs in the loop's own frame. */
+		half.loops[i] = has_code_in_loop(stack) && mapping_is_generated(mapping)
 					? true
 					: script_is_loop(mapping, half.addresses[i]);
 	}
@@ -266,7 +271,7 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 	const struct runtime_file *file;
 
 	if (frame == builder->anonymous &&
-	    (half->stack->script_kind == SCRIPT_RUBY || half->stack->script_kind == SCRIPT_PHP))
+	    (half->stack->script_kind == SCRIPT_RUBY || has_code_in_loop(half->stack)))
 		frame = script_compiled_frame(builder->tables,
 					      (enum script_kind)half->stack->script_kind);
 	else if (frame == builder->anonymous)
@@ -296,6 +301,18 @@ static bool add_v8_place(struct builder *builder, uint32_t *node, const struct u
 	return count > 0;
 }
 
+static uint32_t add_lua(struct builder *builder, uint32_t node, const struct user_half *half,
+			const uint64_t *words, const uint64_t *outer)
+{
+	uint32_t frames[LUA_INLINED_MAX];
+	size_t count = script_lua_frames(builder->tables, builder->window->runtimes,
+					 &half->process->identity, words, outer, frames);
+
+	for (size_t i = 0; i < count; i++)
+		node = add_frame(builder, node, frames[i]);
+	return node;
+}
+
 static uint32_t add_script(struct builder *builder, uint32_t node, struct user_half *half,
 			   size_t index)
 {
@@ -304,6 +321,8 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 	size_t native = words[0] >> SCRIPT_PLACE_SHIFT;
 	uint32_t frame;
 
+	if (half->stack->script_kind == SCRIPT_LUA)
+		return add_lua(builder, node, half, words, outer);
 	if (add_v8_place(builder, &node, half, words))
 		return node;
 	frame = script_frame_of(builder->tables, builder->window->runtimes,

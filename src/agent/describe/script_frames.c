@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "agent/describe/text.h"
+#include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/php/php_code.h"
 #include "agent/runtime/python/python_lines.h"
 #include "agent/runtime/ruby/ruby_code.h"
@@ -54,7 +55,19 @@ static const struct language {
 			  "[perl: name not read]",
 			  { "[truncated: unreadable perl frame]",
 			    "[truncated: too many perl frames]", IN_HEAP } },
+	[SCRIPT_LUA] = { FRAME_LUA,
+			 "[lua]",
+			 "[lua: name not read]",
+			 { "[truncated: unreadable lua frame]", "[truncated: too many lua frames]",
+			   IN_HEAP, "[guess: lua frames]" } },
 };
+
+static const char *cut_text(enum script_kind kind, uint64_t why)
+{
+	const char *text = why < SCRIPT_ENDS ? languages[kind].cut[why] : NULL;
+
+	return text ? text : languages[kind].cut[SCRIPT_UNREADABLE];
+}
 
 static enum runtime_kind runtime_of(enum script_kind kind)
 {
@@ -71,6 +84,8 @@ static enum runtime_kind runtime_of(enum script_kind kind)
 		return RUNTIME_PHP;
 	case SCRIPT_PERL:
 		return RUNTIME_PERL;
+	case SCRIPT_LUA:
+		return RUNTIME_LUA;
 	case SCRIPT_NONE:
 	case SCRIPT_KINDS:
 		break;
@@ -178,7 +193,7 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 
 	if (words[0] & SCRIPT_IS_CUT) {
 		runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
-		return marker(tables, languages[kind].cut[words[1] < SCRIPT_ENDS ? words[1] : 0]);
+		return marker(tables, cut_text(kind, words[1]));
 	}
 	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
 	runtime_metrics_count(runtime_of(kind),
@@ -225,6 +240,97 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 	for (size_t i = 0; i < place->count; i++)
 		count += v8_function_frame(tables, runtimes, identity, &place->functions[i],
 					   &ret[count]);
+	return count;
+}
+
+/* A function of LuaJIT is called by what its caller calls it by. */
+static uint32_t lua_frame(struct tables *tables, const struct lua_prototype *prototype,
+			  const char *name, uint32_t position)
+{
+	struct frame frame = {
+		.kind = FRAME_LUA,
+		.mapping_file = tables_string(tables, slice_of("[lua]")),
+		.function = text_intern(tables, slice_of(name ? name : prototype->place)),
+		.file = text_intern(tables, slice_of(prototype->file)),
+		.line = lua_prototype_line(prototype, position),
+		.start_line = prototype->first_line <= INT32_MAX ? prototype->first_line : 0,
+	};
+
+	return tables_frame(tables, &frame);
+}
+
+/* A function in C has nothing else. */
+static uint32_t lua_native_frame(struct tables *tables, const char *name)
+{
+	struct frame frame = { .kind = FRAME_LUA,
+			       .mapping_file = tables_string(tables, slice_of("[lua]")) };
+
+	if (!name)
+		return SCRIPT_NO_FRAME;
+	frame.function = text_intern(tables, slice_of(name));
+	return tables_frame(tables, &frame);
+}
+
+/* What the frame outside calls that of `words`; NULL = it is no function in Lua, or does not say.
+ */
+static const char *lua_name(const struct runtimes *runtimes,
+			    const struct process_identity *identity, const uint64_t *words,
+			    const uint64_t *outer)
+{
+	const struct script_code *caller;
+
+	if (!outer || words[0] & SCRIPT_ENDS_RUN || outer[0] & (SCRIPT_IS_MARK | SCRIPT_IS_CUT) ||
+	    outer[0] >> SCRIPT_PLACE_SHIFT != LUA_FUNCTION)
+		return NULL;
+	caller = runtimes_find(runtimes, identity, outer);
+	if (!caller || !caller->lua || caller->lua->is_trace)
+		return NULL;
+	return lua_prototype_callee(&caller->lua->prototypes[0], (uint32_t)outer[1]);
+}
+
+static size_t lua_trace_frames(struct tables *tables, const struct lua_code *code, const char *name,
+			       uint32_t offset, uint32_t ret[LUA_INLINED_MAX])
+{
+	const struct lua_place *places;
+	size_t count = lua_code_places(code, offset, &places);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct lua_prototype *prototype = &code->prototypes[places[i].prototype];
+
+		ret[i] = lua_frame(tables, prototype, name, places[i].position);
+		name = lua_prototype_callee(prototype, places[i].position);
+	}
+	return count;
+}
+
+size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, const uint64_t *words,
+			 const uint64_t *outer, uint32_t ret[LUA_INLINED_MAX])
+{
+	const struct script_code *code;
+	const char *name;
+	size_t count = 0;
+
+	if (words[0] & SCRIPT_IS_CUT || !runtimes) {
+		runtime_metrics_count(RUNTIME_LUA, RUNTIME_FRAME_CUT);
+		ret[0] = marker(tables, cut_text(SCRIPT_LUA, words[1]));
+		return 1;
+	}
+	name = lua_name(runtimes, identity, words, outer);
+	if (words[0] >> SCRIPT_PLACE_SHIFT == LUA_NATIVE) {
+		ret[0] = lua_native_frame(tables, name);
+		return ret[0] != SCRIPT_NO_FRAME;
+	}
+	code = runtimes_find(runtimes, identity, words);
+	if (code && code->lua && code->lua->is_trace) {
+		count = lua_trace_frames(tables, code->lua, name, (uint32_t)words[1], ret);
+	} else if (code && code->lua) {
+		ret[0] = lua_frame(tables, code->lua->prototypes, name, (uint32_t)words[1]);
+		count = 1;
+	}
+	runtime_metrics_count(RUNTIME_LUA, count ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
+	if (!count)
+		ret[count++] = nameless_frame(tables, SCRIPT_LUA);
 	return count;
 }
 
@@ -281,9 +387,16 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	return count;
 }
 
+static enum frame_kind compiled_kind(enum script_kind kind)
+{
+	if (kind == SCRIPT_LUA)
+		return FRAME_LUA_RUNTIME;
+	return kind == SCRIPT_PHP ? FRAME_PHP_RUNTIME : FRAME_RUBY_RUNTIME;
+}
+
 uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind)
 {
-	struct frame frame = { .kind = kind == SCRIPT_PHP ? FRAME_PHP_RUNTIME : FRAME_RUBY_RUNTIME,
+	struct frame frame = { .kind = compiled_kind(kind),
 			       .mapping_file = tables_string(tables, slice_of("[anon]")),
 			       .function = tables_string(tables, slice_of("[generated code]")) };
 
@@ -334,6 +447,7 @@ enum frame_kind script_kind_of(const struct binary *binary)
 		[RUNTIME_V8] = FRAME_V8_RUNTIME,	 [RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
 		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME, [RUNTIME_PHP] = FRAME_PHP_RUNTIME,
 		[RUNTIME_BEAM] = FRAME_BEAM_RUNTIME,	 [RUNTIME_PERL] = FRAME_PERL_RUNTIME,
+		[RUNTIME_LUA] = FRAME_LUA_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;
@@ -363,7 +477,8 @@ const struct runtime_file *script_problem_of(const struct space *space)
 		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
 
 		if (file && file->problem &&
-		    (file->layout.kind == RUNTIME_V8 || file->layout.kind == RUNTIME_BEAM))
+		    (file->layout.kind == RUNTIME_V8 || file->layout.kind == RUNTIME_BEAM ||
+		     file->layout.kind == RUNTIME_LUA))
 			return file;
 	}
 	return NULL;

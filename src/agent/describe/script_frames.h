@@ -8,6 +8,7 @@
 
 #include "agent/procs/process.h"
 #include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/runtimes.h"
 #include "model/tables.h"
 
@@ -37,7 +38,15 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			const struct process_identity *identity, const uint64_t *words,
 			uint64_t address, uint32_t ret[V8_INLINED_MAX]);
 
-/* Generated code in a process of Ruby or PHP, whose functions have frames of their own. */
+/*
+ * What a frame of LuaJIT is: a function, all that a trace has made one, or nothing, where it is one
+ * in C that nobody calls by a name. Outermost first; how many.
+ */
+size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, const uint64_t *words,
+			 const uint64_t *outer, uint32_t ret[LUA_INLINED_MAX]);
+
+/* Generated code in a process of Ruby, PHP or LuaJIT, whose functions have frames of their own. */
 uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind);
 
 /* A frame of generated code that its runtime knows; SCRIPT_NO_FRAME: it is none. */

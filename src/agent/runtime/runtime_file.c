@@ -5,6 +5,7 @@
 
 #include "agent/runtime/beam/beam_file.h"
 #include "agent/runtime/dotnet/dotnet_file.h"
+#include "agent/runtime/lua/lua_file.h"
 #include "agent/runtime/perl/perl_file.h"
 #include "agent/runtime/php/php_file.h"
 #include "agent/runtime/python/python_file.h"
@@ -16,21 +17,18 @@ static const struct {
 	const char *symbol;
 	enum runtime_kind kind;
 } marks[] = {
-	{ "_PyRuntime", RUNTIME_PYTHON },
-	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT },
-	{ "v8dbg_off_fp_function", RUNTIME_V8 },
-	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
-	{ "rb_vm_exec", RUNTIME_RUBY },
-	{ "g_dacTable", RUNTIME_DOTNET },
-	{ "execute_ex", RUNTIME_PHP },
-	{ "etp_otp_release", RUNTIME_BEAM },
-	{ "Perl_runops_standard", RUNTIME_PERL },
+	{ "_PyRuntime", RUNTIME_PYTHON },	 { "gHotSpotVMStructs", RUNTIME_HOTSPOT },
+	{ "v8dbg_off_fp_function", RUNTIME_V8 }, { "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
+	{ "rb_vm_exec", RUNTIME_RUBY },		 { "g_dacTable", RUNTIME_DOTNET },
+	{ "execute_ex", RUNTIME_PHP },		 { "etp_otp_release", RUNTIME_BEAM },
+	{ "luaJIT_setmode", RUNTIME_LUA },	 { "Perl_runops_standard", RUNTIME_PERL },
 };
 
 const char *runtime_kind_name(enum runtime_kind kind)
 {
-	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8",   "ruby",
-							  "dotnet", "php",     "beam", "perl" };
+	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8",
+							  "ruby",   "dotnet",  "php",
+							  "beam",   "lua",     "perl" };
 
 	return names[kind];
 }
@@ -65,6 +63,8 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 			php_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_DOTNET)
 			dotnet_file_read(&symbols, &mark, file);
+		else if (marks[i].kind == RUNTIME_LUA)
+			lua_file_read(&symbols, file);
 		else if (marks[i].kind == RUNTIME_PERL)
 			perl_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_BEAM)

@@ -12,6 +12,7 @@
 #include "agent/runtime/beam/beam_layout.h"
 #include "agent/runtime/dotnet/dotnet_layout.h"
 #include "agent/runtime/hotspot/vm_structs.h"
+#include "agent/runtime/lua/lua_layout.h"
 #include "agent/runtime/perl/perl_layout.h"
 #include "agent/runtime/php/php_layout.h"
 #include "agent/runtime/python/python_layout.h"
@@ -30,6 +31,7 @@ enum runtime_kind {
 	RUNTIME_DOTNET,
 	RUNTIME_PHP,
 	RUNTIME_BEAM,
+	RUNTIME_LUA,
 	RUNTIME_PERL, /* linked to many a program that does another thing */
 	RUNTIME_KINDS
 };
@@ -46,6 +48,7 @@ struct runtime_layout {
 		struct dotnet_symbols dotnet;
 		struct beam_layout beam;
 		struct perl_layout perl;
+		struct lua_layout lua;
 	};
 };
 
@@ -74,7 +77,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "perl" */
+/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "lua", "perl" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

@@ -298,6 +298,12 @@ static bool bias_of(const struct mapping *mapping, uint64_t *ret)
 	return false;
 }
 
+/* Linked to many a program that does another thing: another runtime's frames are more to it. */
+static bool is_often_beside(const struct runtime_file *file)
+{
+	return file->layout.kind == RUNTIME_PERL || file->layout.kind == RUNTIME_LUA;
+}
+
 /* The first binary that is an interpreter of which frames can be read: code of its ELF file. */
 static const struct mapping *find_interpreter(struct runtimes *runtimes, const struct space *space,
 					      uint64_t *ret_bias)
@@ -314,11 +320,11 @@ static const struct mapping *find_interpreter(struct runtimes *runtimes, const s
 		if (mapping->binary->runtime->problem || !mapping->binary->runtime->source ||
 		    !bias_of(mapping, &bias))
 			continue;
-		if (found && mapping->binary->runtime->layout.kind == RUNTIME_PERL)
+		if (found && is_often_beside(mapping->binary->runtime))
 			continue;
 		found = mapping;
 		*ret_bias = bias;
-		if (mapping->binary->runtime->layout.kind != RUNTIME_PERL)
+		if (!is_often_beside(mapping->binary->runtime))
 			return found;
 	}
 	return found;
@@ -407,6 +413,8 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		script.ruby.code_start += bias;
 	else if (script.kind == SCRIPT_PHP)
 		script.php.code_start += bias;
+	else if (script.kind == SCRIPT_LUA)
+		script.lua.code_start += bias;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
 	entry = entry_new(process, mapping->binary->runtime, bias);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/v8/v8_optimized.h"
 #include "base/mem.h"
 
@@ -23,6 +24,7 @@ void script_code_fini(struct script_code *code)
 	free(code->lines);
 	java_code_free(code->java);
 	free(code->v8);
+	lua_code_free(code->lua);
 	*code = (struct script_code){ 0 };
 }
 
@@ -32,7 +34,8 @@ size_t script_code_bytes(const struct script_code *code)
 		return java_code_bytes(code->java);
 	if (code->v8)
 		return v8_place_bytes(code->v8);
-	return code->function ? strlen(code->function) + strlen(code->name) + strlen(code->file) +
-					code->lines_len + 64
-			      : 0;
+	return code->function
+		       ? strlen(code->function) + strlen(code->name) + strlen(code->file) +
+				 code->lines_len + 64 + (code->lua ? lua_code_bytes(code->lua) : 0)
+		       : 0;
 }

@@ -16,6 +16,7 @@ enum script_code_result {
 
 struct java_code;
 struct v8_place;
+struct lua_code;
 
 /* Of HotSpot there is `java` and nothing else, of a place in V8's optimized code `v8`. */
 struct script_code {
@@ -28,7 +29,8 @@ struct script_code {
 	size_t lines_len;
 	struct java_code *java;
 	struct v8_place *v8;
-	uint32_t proof; /* see script_prove in bpf/script.h */
+	struct lua_code *lua; /* of LuaJIT, beside names and file; otherwise NULL */
+	uint32_t proof;	      /* see script_prove in bpf/script.h */
 };
 
 struct script_code script_code_none(void); /* there is nothing to be shown */

@@ -5,6 +5,7 @@
 
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/perl/perl_code.h"
 #include "agent/runtime/php/php_code.h"
 #include "agent/runtime/ruby/ruby_code.h"
@@ -86,6 +87,8 @@ static enum script_code_result read_code(struct v8_lines *lines, const struct sc
 				      &item->code);
 	case RUNTIME_PHP:
 		return php_code_read(memory, &job->layout.php, item->address, &item->code);
+	case RUNTIME_LUA:
+		return lua_code_read(memory, &job->layout.lua, item->address, &item->code);
 	case RUNTIME_PERL:
 		return perl_code_read(memory, &job->layout.perl, job->bias, item->key,
 				      item->address, &item->code);

@@ -61,6 +61,7 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
+#include "agent/bpf/lua.h"
 
 static const struct space_head *walk_space(__u32 tgid)
 {

@@ -90,6 +90,7 @@ static inline void walk_copy(void *to, __u32 bytes, const void *from)
 
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
+#include "agent/bpf/lua.h"
 
 static const struct space_mapping code = { .start = CODE, .end = CODE + 0x1000, .file.inode = 1 };
 

@@ -108,6 +108,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_PHP_RUNTIME:
 	case FRAME_BEAM_RUNTIME:
 	case FRAME_PERL_RUNTIME:
+	case FRAME_LUA_RUNTIME:
 		return false;
 	default:
 		return true;

@@ -47,6 +47,7 @@ static enum category category_of(enum frame_kind kind)
 	case FRAME_PHP_RUNTIME:
 	case FRAME_BEAM_RUNTIME:
 	case FRAME_PERL_RUNTIME:
+	case FRAME_LUA_RUNTIME:
 		return CATEGORY_USER;
 	default:
 		return CATEGORY_INTERPRETED;

@@ -81,7 +81,7 @@ static bool is_compiled(const struct tree_function *function)
 		function->kind == FRAME_PYTHON_RUNTIME || function->kind == FRAME_V8_RUNTIME ||
 		function->kind == FRAME_RUBY_RUNTIME || function->kind == FRAME_DOTNET_RUNTIME ||
 		function->kind == FRAME_PHP_RUNTIME || function->kind == FRAME_BEAM_RUNTIME ||
-		function->kind == FRAME_PERL_RUNTIME) &&
+		function->kind == FRAME_PERL_RUNTIME || function->kind == FRAME_LUA_RUNTIME) &&
 	       function->start_line && !function->unresolved;
 }
 

@@ -49,7 +49,8 @@ const KIND_LABELS: Record<string, string> = {
 	lua: "Lua", marker: "marker", "cpython-runtime": "Python's interpreter",
 	"v8-runtime": "V8 itself", "ruby-runtime": "Ruby's interpreter",
 	"dotnet-runtime": ".NET itself", "php-runtime": "PHP itself",
-	"beam-runtime": "Erlang's runtime", "perl-runtime": "Perl itself", unknown: "unknown",
+	"beam-runtime": "Erlang's runtime", "perl-runtime": "Perl itself",
+	"lua-runtime": "LuaJIT itself", unknown: "unknown",
 };
 
 const UNKNOWN = "kind:0";

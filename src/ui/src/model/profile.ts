@@ -105,7 +105,7 @@ export interface Profile {
 export const KINDS = [
 	"unknown", "native", "kernel", "go", "rust", "jvm", "python", "ruby", "node", "php", "perl",
 	"dotnet", "beam", "lua", "marker", "cpython-runtime", "v8-runtime", "ruby-runtime",
-	"dotnet-runtime", "php-runtime", "beam-runtime", "perl-runtime",
+	"dotnet-runtime", "php-runtime", "beam-runtime", "perl-runtime", "lua-runtime",
 ] as const;
 
 export const KERNEL = 2;

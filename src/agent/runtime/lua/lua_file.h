@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lua_file - what a binary with LuaJIT in it says: where its interpreter is, by the one large
+ * function whose frame has the size that all of x86-64 have, and where its structures keep what is
+ * walked, by the code of small exported functions and of the interpreter itself.
+ */
+#ifndef FIRN_AGENT_RUNTIME_LUA_LUA_FILE_H
+#define FIRN_AGENT_RUNTIME_LUA_LUA_FILE_H
+
+#include "agent/runtime/elf_exports.h"
+#include "agent/runtime/runtime_file.h"
+
+/* Sets all that is not 0 in `ret` beside the kind; `problem`, if something is not as expected. */
+void lua_file_read(const struct elf_exports *symbols, struct runtime_file *ret);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lua_prototype - reads what LuaJIT keeps of a function's code: file, lines, and what the functions
+ * are called that it calls, as debug.getinfo finds that out: a function has no name of its own, but
+ * the variable, field or method by which it is called has.
+ *
+ * Bounds: LUA_PROTOTYPE_BYTES_MAX of a prototype, LUA_CALLS_MAX names, LUA_TEXT_MAX bytes each.
+ * Text is made valid UTF-8.
+ */
+#ifndef FIRN_AGENT_RUNTIME_LUA_LUA_PROTOTYPE_H
+#define FIRN_AGENT_RUNTIME_LUA_LUA_PROTOTYPE_H
+
+#include "agent/runtime/memory_reader.h"
+#include "agent/runtime/script_code.h"
+
+#define LUA_PROTOTYPE_BYTES_MAX ((uint32_t)1 << 20)
+#define LUA_CALLS_MAX 2048u
+#define LUA_TEXT_MAX 512u
+
+struct lua_call {
+	uint32_t position;
+	char *name;
+};
+
+struct lua_prototype {
+	uint64_t code; /* address of its first instruction */
+	uint32_t count;
+	char *file;  /* as it was loaded: "shop/cart.lua", "[string \"...\"]" */
+	char *place; /* what a function without a name is called: "cart.lua:12", "main chunk" */
+	uint32_t first_line;
+	uint8_t *operations;	/* `count` of them */
+	uint32_t *lines;	/* the same; NULL = it has none */
+	struct lua_call *calls; /* by position */
+	size_t calls_count;
+	uint32_t proof; /* of bpf/script_lua.h */
+};
+
+/* Nothing is to be freed unless SCRIPT_CODE_READ. */
+enum script_code_result lua_prototype_read(const struct memory_reader *memory, uint64_t address,
+					   struct lua_prototype *ret);
+void lua_prototype_fini(struct lua_prototype *prototype);
+size_t lua_prototype_bytes(const struct lua_prototype *prototype);
+
+/* 0 = not known. */
+uint32_t lua_prototype_line(const struct lua_prototype *prototype, uint32_t position);
+/* What is called by the instruction; NULL = it has no name. */
+const char *lua_prototype_callee(const struct lua_prototype *prototype, uint32_t position);
+
+#endif

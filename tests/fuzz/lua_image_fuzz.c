@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process's memory that is not what LuaJIT keeps there: its C frames are left, and its frames
+ * walked, within their bounds, and what is read of prototypes and traces stays within theirs. The
+ * first bytes choose registers and the object that is read.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/bpf/space.h"
+#include "agent/runtime/lua/lua_code.h"
+#include "agent/runtime/splice.h"
+#include "base/slice.h"
+#include "image_fuzz.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define HEAD_BYTES 8u
+#define STEPS_MAX 4096
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline const struct space_head *walk_space(__u32 tgid)
+{
+	(void)tgid;
+	return NULL;
+}
+
+static inline const struct space_part *walk_space_part(const struct space_part_key *key)
+{
+	(void)key;
+	return NULL;
+}
+
+static inline const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
+{
+	(void)file;
+	(void)now_ns;
+	return NULL;
+}
+
+static inline const __u8 *walk_chunk(__u32 index)
+{
+	(void)index;
+	return NULL;
+}
+
+static inline long walk_read_registers(__u64 *to)
+{
+	return walk_read(to, 168, BASE);
+}
+
+static inline const struct code_line *walk_code_line(const struct code_line_key *key)
+{
+	(void)key;
+	return NULL;
+}
+
+static inline void walk_copy(void *to, __u32 bytes, const void *from)
+{
+	memcpy(to, from, bytes);
+}
+
+struct walk;
+static bool walk_ask(struct walk *walk);
+
+#include "agent/bpf/beam.h"
+#include "agent/bpf/jvm.h"
+#include "agent/bpf/lua.h"
+#include "agent/bpf/script_lua.h"
+
+static bool walk_ask(struct walk *walk)
+{
+	(void)walk;
+	return false;
+}
+
+static const struct lua_layout layout = { .code = 88 };
+static const struct script_lua_layout places_of = { .code_start = BASE,
+						    .code_bytes = 64,
+						    .trace_base = 0x20,
+						    .state = 0x18,
+						    .traces = 0x28,
+						    .shared = 0x10,
+						    .base = 0x20,
+						    .frame = 0x50,
+						    .code = 88 };
+
+static void check_code(uint64_t address)
+{
+	struct memory_reader memory = { read_image, NULL };
+	const struct lua_place *places;
+	struct script_code code;
+
+	if (lua_code_read(&memory, &layout, address, &code) != SCRIPT_CODE_READ)
+		return;
+	if (!slice_is_utf8(slice_of(code.function)) || !slice_is_utf8(slice_of(code.file)))
+		abort();
+	for (uint32_t i = 0; i < 512; i++) {
+		const char *name = lua_prototype_callee(code.lua->prototypes, i);
+
+		if ((name && !slice_is_utf8(slice_of(name))) ||
+		    lua_prototype_line(code.lua->prototypes, i) > INT32_MAX)
+			abort();
+		for (size_t count = lua_code_places(code.lua, i, &places); count-- > 0;)
+			if (places[count].prototype >= code.lua->prototypes_count)
+				abort();
+	}
+	script_code_fini(&code);
+}
+
+static void check_walk(const uint8_t *head)
+{
+	static struct walk walk;
+	static struct sample sample;
+	static struct splice_step steps[SPLICE_STEPS_MAX];
+	bool loops[8] = { true, false, true };
+	struct script script = { .room = SCRIPT_FRAMES_MAX,
+				 .process = { .kind = SCRIPT_LUA, .lua = places_of } };
+	size_t count = 0;
+
+	memset(&walk, 0, sizeof(walk));
+	walk.pc = BASE + head[0];
+	walk.sp = BASE + 8ull * head[1];
+	walk.fp = BASE + 8ull * head[2];
+	walk.bx = BASE + 4ull * head[3];
+	walk.full = walk.fp_known = walk.bx_known = true;
+	lua_prepare(&walk, &places_of);
+	while (count++ < SAMPLE_USER_FRAMES_MAX && walk_out_of_lua(&walk) == STACK_ENDS)
+		;
+	count = 0;
+	while (count++ < STEPS_MAX && script_lua_frame(&script, &walk.lua, &sample))
+		;
+	if (count >= STEPS_MAX || script.at / 2 > SCRIPT_FRAMES_MAX + 1 ||
+	    splice_frames(loops, 8, head[4] & 1, (const uint64_t *)sample.frames, script.at / 2,
+			  steps) > SPLICE_STEPS_MAX)
+		abort();
+	for (size_t i = 0; i < script.at / 2 && i < 4; i++)
+		check_code(SCRIPT_ADDRESS(sample.frames[2 * i]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < HEAD_BYTES)
+		return 0;
+	image = data + HEAD_BYTES;
+	image_bytes = size - HEAD_BYTES;
+	check_walk(data);
+	check_code(BASE + 8ull * data[5]);
+	return 0;
+}
