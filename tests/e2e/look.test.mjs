@@ -95,6 +95,11 @@ test("at 400 pixels the tools fold into one button, which opens them all", () =>
 		await assertNothingCutOff(page, "at 400 pixels");
 		assert.ok(!(await page.locator("#add-filter").isVisible()));
 		await page.getByRole("button", { name: "Tools" }).click();
+		/* What an icon means stands beside it, not over the next one. */
+		const tall = await page.locator(".tools-folded button").evaluateAll((buttons) => buttons
+			.filter(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight + 1)
+			.map(({ ariaLabel, textContent }) => ariaLabel ?? textContent));
+		assert.deepEqual(tall, []);
 		await page.getByRole("button", { name: "Invert" }).click();
 		await page.waitForFunction(() => window.__firn.place().inverted && !window.__firn.busy());
 		await page.getByRole("button", { name: /^Group by/ }).click();

@@ -110,7 +110,7 @@ test("the palette finds functions, label values and profile types", () => withPa
 		await page.getByRole("option", { name: option }).first().click();
 		await painted(page);
 	};
-	await take("spi", /^spin function$/);
+	await take("spi", /^spin function/);
 	assert.equal(await firn(page, "selected"), "spin");
 	const all = (await firn(page, "profile")).root;
 	await take("comm busy", /^comm=busy label$/);

@@ -2,7 +2,7 @@
 /* finds - what the palette finds by name besides commands: functions, label values, profile types. */
 import { signal } from "@preact/signals";
 import { fetchLabelValues, fetchLabels } from "../data/api";
-import { functionName } from "../model/profile";
+import { functionMapping, functionName } from "../model/profile";
 import { typeTitle } from "../model/quantity";
 import { type Matcher, withMatcher } from "../model/selector";
 import { isLocal } from "./local";
@@ -51,8 +51,17 @@ function functions(fits: (title: string) => boolean): Command[] {
 		if (current.functionTotal[fn]! > 0 && fits(functionName(current, fn)))
 			found.push(fn);
 	found.sort((a, b) => current.functionTotal[b]! - current.functionTotal[a]!);
-	return found.slice(0, OFFERED_MAX).map((fn) =>
-		({ title: functionName(current, fn), key: "function", run: () => showFunction(fn) }));
+	const shown = found.slice(0, OFFERED_MAX);
+	const count = new Map<string, number>();
+	for (const fn of shown)
+		count.set(functionName(current, fn), (count.get(functionName(current, fn)) ?? 0) + 1);
+	/* Of one name several times, which is whose. */
+	const kind = (fn: number) => {
+		const mapping = functionMapping(current, fn);
+		const isAlone = count.get(functionName(current, fn)) === 1;
+		return isAlone || !mapping ? "function" : `function in ${mapping.slice(mapping.lastIndexOf("/") + 1)}`;
+	};
+	return shown.map((fn) => ({ title: functionName(current, fn), key: kind(fn), run: () => showFunction(fn) }));
 }
 
 /* Nothing until enough is typed: commands are what most readers want first. */

@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { type Profile, childrenOf, depthOf, functionName, nodeName } from "../../model/profile";
+import { type Profile, childrenOf, depthOf, functionMapping, functionName, nodeName } from "../../model/profile";
 import { formatPercent } from "../../model/quantity";
 import { followCut } from "../../state/cut";
 import { go } from "../../state/place";
@@ -38,6 +38,18 @@ interface Row {
 	level: number;
 	open: boolean;
 	leaf: boolean;
+}
+
+/* Which binary a caller is of, where another beside it has the same name. */
+function binaryOf(callers: Profile, node: number): string {
+	const name = nodeName(callers, node);
+	const [first, end] = childrenOf(callers, callers.parent[node]!, depthOf(callers, node) - 1);
+	for (let other = first; node > 1 && other < end; other++)
+		if (other !== node && nodeName(callers, other) === name) {
+			const mapping = functionMapping(callers, callers.func[node]!);
+			return mapping.slice(mapping.lastIndexOf("/") + 1);
+		}
+	return "";
 }
 
 function rowsOf(callers: Profile): Row[] {
@@ -96,6 +108,7 @@ export function CallersPane(): JSX.Element {
 								{formatPercent(callers.total[node]!, callers.total[0]!)}
 							</span>
 							<span class="mono callee-name">{nodeName(callers, node)}</span>
+							<span class="muted">{binaryOf(callers, node)}</span>
 						</button>
 					</li>
 				))}

@@ -340,7 +340,7 @@ export function PathRow(): JSX.Element {
 	const compared = profile.value?.sides;
 	return (
 		<div class="path-row">
-			{profile.value && !compared && (
+			{profile.value && profile.value.total[0] !== 0 && !compared && (
 				<>
 					<Sum />
 					{focus.value ? <Crumbs /> : !matches.value?.functionCount && <Largest />}
