@@ -84,7 +84,7 @@ static int take_series(struct writing *writing, const struct pb_reader *outer, s
 }
 
 /* PushRequest{ series = 1 } */
-static int take(struct writing *writing)
+static int take(struct writing *writing, unsigned *ret_series)
 {
 	static const struct pb_shape shape = { .name = "PushRequest", .bytes = PB_BIT(1) };
 	struct pb_reader in = pb_reader_of(writing->request->body);
@@ -92,22 +92,24 @@ static int take(struct writing *writing)
 	unsigned index = 0;
 
 	while (pb_next_known(&in, &shape, &field)) {
-		if (take_series(writing, &in, field.bytes))
-			return err_wrap(&writing->err, "series %u", index);
+		if (take_series(writing, &in, field.bytes) && !writing_refuse(writing, index))
+			return -(int)writing->err.code;
 		index++;
 	}
+	*ret_series = index;
 	return in.problem ? pb_fail(&in, shape.name, &writing->err) : 0;
 }
 
 void pyro_push(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct writing writing;
+	unsigned series = 0;
 	int rc = writing_begin(&writing, context, request, WRITING_PYROSCOPE);
 
 	if (!rc)
-		rc = take(&writing);
+		rc = take(&writing, &series);
 	if (!rc)
-		rc = writing_append_all(&writing);
+		rc = writing_append_rest(&writing, series);
 	(void)rc; /* writing has the error */
 	writing_end(&writing, response);
 }

@@ -238,7 +238,7 @@ static int read_series(struct writing *writing, const struct pb_reader *outer, s
 }
 
 /* WriteRawRequest{ tenant = 1; series = 2 RawProfileSeries; normalized = 3 } */
-static int read_request(struct writing *writing)
+static int read_request(struct writing *writing, unsigned *ret_series)
 {
 	struct pb_reader in = pb_reader_of(writing->request->body);
 	struct pb_field field;
@@ -247,24 +247,26 @@ static int read_request(struct writing *writing)
 	while (pb_next(&in, &field)) {
 		if (field.wire != PB_BYTES || field.number != 2)
 			continue;
-		if (read_series(writing, &in, field.bytes))
-			return err_wrap(&writing->err, "series %u", index);
+		if (read_series(writing, &in, field.bytes) && !writing_refuse(writing, index))
+			return -(int)writing->err.code;
 		index++;
 	}
+	*ret_series = index;
 	return in.problem ? pb_fail(&in, "WriteRawRequest", &writing->err) : 0;
 }
 
-/* WriteRawResponse is empty but for write_summary.h, so a refused report fails the call. */
+/* WriteRawResponse is empty but for write_summary.h, so what is refused fails the call. */
 void write_raw(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct writing writing;
+	unsigned series = 0;
 	int rc = writing_begin(&writing, context, request, WRITING_PARCA);
 
 	repairs_tally_begin();
 	if (!rc)
-		rc = read_request(&writing);
+		rc = read_request(&writing, &series);
 	if (!rc)
-		rc = writing_append_all(&writing);
+		rc = writing_append_rest(&writing, series);
 	if (!rc)
 		put_summary(&writing, response);
 	writing_end(&writing, response);

@@ -255,6 +255,34 @@ int writing_append_all(struct writing *writing)
 	return rc;
 }
 
+bool writing_refuse(struct writing *writing, unsigned index)
+{
+	enum err_code code = writing->err.code;
+
+	(void)err_wrap(&writing->err, "series %u", index);
+	if (code != ERR_INVALID)
+		return false;
+	if (!writing->refused++)
+		writing->refusal = writing->err;
+	writing->rejected++;
+	writing->err.code = ERR_NONE;
+	return true;
+}
+
+int writing_append_rest(struct writing *writing, unsigned series)
+{
+	int rc = writing_append_all(writing);
+
+	if (rc || !writing->refused)
+		return rc;
+	if (writing->refused == series && series == 1)
+		writing->err = writing->refusal;
+	else
+		err_set(&writing->err, ERR_INVALID, "%u of %u series refused: %s", writing->refused,
+			series, writing->refusal.message);
+	return -ERR_INVALID;
+}
+
 void writing_end(struct writing *writing, struct net_response *response)
 {
 	if (writing->err.code) {

@@ -47,6 +47,8 @@ struct writing {
 	struct err err;	    /* of the first step that failed; code 0: none did */
 	struct err partial; /* what was rejected of a request that was taken; code 0: nothing */
 	uint64_t rejected;  /* profiles, besides those that `result` counts */
+	struct err refusal; /* of the first series that was refused */
+	unsigned refused;   /* series */
 };
 
 /* ERR_INVALID: the request names a tenant wrongly. In any case writing_end must follow. */
@@ -61,6 +63,14 @@ MUST_USE int writing_append(struct writing *writing);
  * so that the client does not believe it is kept. What was stored stays; a retry counts once.
  */
 MUST_USE int writing_append_all(struct writing *writing);
+
+/*
+ * For such protocols, where a request has several series: one that failed as invalid hinders no
+ * other. writing_refuse keeps the first one's error and says whether to go on; writing_append_rest
+ * stores the others, and fails if any of the `series` was refused.
+ */
+MUST_USE bool writing_refuse(struct writing *writing, unsigned index);
+MUST_USE int writing_append_rest(struct writing *writing, unsigned series);
 
 /* Answers the error, if there is one; notes the sender; gives the buffers back. */
 void writing_end(struct writing *writing, struct net_response *response);
