@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct budget budget = { .max_bytes = INT64_MAX };
 	struct err err = { 0 };
 	struct jfr jfr;
-	int rc = jfr_decode(slice_from(data, size), ELEMENTS_MAX, &budget, &jfr, &err);
+	int rc = jfr_decode(slice_from(data, size), NULL, ELEMENTS_MAX, &budget, &jfr, &err);
 
 	if (rc && !err.message[0])
 		abort();

@@ -171,7 +171,7 @@ static int each_of_jfr(const struct profile_decode *decode, profile_take_f *take
 		       struct err *err)
 {
 	struct jfr jfr;
-	int rc = jfr_decode(decode->bytes, PROFILE_ELEMENTS_MAX, NULL, &jfr, err);
+	int rc = jfr_decode(decode->bytes, NULL, PROFILE_ELEMENTS_MAX, NULL, &jfr, err);
 
 	for (int i = 0; i < JFR_KINDS && !rc; i++)
 		if (jfr.built[i].strings)

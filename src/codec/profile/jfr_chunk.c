@@ -157,6 +157,30 @@ static struct slice read_string(struct jfr_reader *reader)
 	}
 }
 
+/* Big-endian, whatever the chunk's numbers are. */
+static double read_real(struct jfr_reader *reader, enum jfr_primitive primitive)
+{
+	size_t len = primitive == JFR_FLOAT ? sizeof(float) : sizeof(double);
+	struct slice bytes = take(reader, len);
+	uint64_t bits64;
+	uint32_t bits32;
+	double real;
+	float single;
+
+	if (bytes.len != len)
+		return 0;
+	if (primitive == JFR_FLOAT) {
+		memcpy(&bits32, bytes.data, len);
+		bits32 = be32toh(bits32);
+		memcpy(&single, &bits32, len);
+		return single;
+	}
+	memcpy(&bits64, bytes.data, len);
+	bits64 = be64toh(bits64);
+	memcpy(&real, &bits64, len);
+	return real;
+}
+
 static void skip_struct(struct jfr_reader *reader, uint32_t class, unsigned depth);
 
 static struct jfr_value read_one(struct jfr_reader *reader, const struct jfr_field *field,
@@ -188,10 +212,8 @@ static struct jfr_value read_one(struct jfr_reader *reader, const struct jfr_fie
 		value.number = read_number(reader);
 		break;
 	case JFR_FLOAT:
-		take(reader, sizeof(float));
-		break;
 	case JFR_DOUBLE:
-		take(reader, sizeof(double));
+		value.real = read_real(reader, chunk->classes[field->class].primitive);
 		break;
 	case JFR_STRING:
 		value.text = read_string(reader);

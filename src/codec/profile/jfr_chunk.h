@@ -78,6 +78,7 @@ struct jfr_reader {
 /* A value; of a structure, where it begins. */
 struct jfr_value {
 	int64_t number;	   /* numbers; the key of a constant */
+	double real;	   /* of float and double */
 	struct slice text; /* strings */
 	size_t at;
 };

@@ -75,7 +75,7 @@ struct slice ingest_type_name(const struct pprof *profile, size_t type, struct s
 	struct slice name = string_at(profile, profile->sample_types.data[type].type);
 	struct slice period = string_at(profile, profile->period_type.type);
 
-	if (slice_is(name, "wall"))
+	if (slice_starts_with(name, SLICE_LITERAL("wall")))
 		return SLICE_LITERAL("wall");
 	if (slice_starts_with(name, SLICE_LITERAL("cpu")))
 		return SLICE_LITERAL("process_cpu");
@@ -84,7 +84,9 @@ struct slice ingest_type_name(const struct pprof *profile, size_t type, struct s
 		       : slice_is(period, "cpu") ? SLICE_LITERAL("process_cpu")
 						 : name;
 	if (is_memory(name) || slice_is(name, "space") || slice_is(name, "objects") ||
-	    slice_starts_with(name, SLICE_LITERAL("alloc-")))
+	    slice_starts_with(name, SLICE_LITERAL("alloc-")) ||
+	    slice_starts_with(name, SLICE_LITERAL("inuse-")) ||
+	    slice_starts_with(name, SLICE_LITERAL("heap-")))
 		return SLICE_LITERAL("memory");
 	if (slice_starts_with(said, SLICE_LITERAL("block_")))
 		return SLICE_LITERAL("block");

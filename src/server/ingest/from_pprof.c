@@ -391,7 +391,10 @@ static struct ingest_type told_of(const struct door *door, struct slice type)
 static bool is_state(struct slice type)
 {
 	return slice_starts_with(type, SLICE_LITERAL("inuse_")) || slice_is(type, "live") ||
-	       slice_is(type, "goroutine") || slice_is(type, "goroutines");
+	       slice_is(type, "goroutine") || slice_is(type, "goroutines") ||
+	       /* Datadog's */
+	       slice_starts_with(type, SLICE_LITERAL("inuse-")) ||
+	       slice_starts_with(type, SLICE_LITERAL("heap-"));
 }
 
 static enum column_kind kind_of(const struct door *door, struct slice type, int64_t duration_ns)

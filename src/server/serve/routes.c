@@ -71,6 +71,7 @@ static const struct route_row rows[] = {
 	{ "POST", "/profiling/v1/input", datadog_input, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
 	{ "POST", "/api/v2/profile", datadog_input, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
+	{ "POST", "/v1/input", datadog_input, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
 	{ "GET", "/info", datadog_info, 0, NULL, NET_ROLE_INGEST },
 	/* queries */
 	{ "GET", "/api/v1/types", answer_types, 0, NULL, NET_ROLE_QUERY },

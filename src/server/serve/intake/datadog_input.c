@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * datadog_input - POST /profiling/v1/input of Datadog's tracers: a form with `event` (JSON: tags)
- * and a file for each profile, compressed each in its way. Beside it they send traces, telemetry
- * and more all the time, and log what is not answered with 200: datadog_ignored does that, unread.
+ * datadog_input - POST /profiling/v1/input of Datadog's tracers: a form with a file for each
+ * profile, compressed each in its way. Tags and times are in the file `event` (JSON) since 2022,
+ * version 4; before, in fields: `tags[]` (one each), `start`, `end`, and profiles are `data[..]`.
+ * Beside it they send traces, telemetry and more all the time, and log what is not answered with
+ * 200: datadog_ignored does that, unread.
  */
 #include "base/budget.h"
 #include "codec/archive/compress.h"
@@ -10,20 +12,23 @@
 #include "codec/profile/jfr.h"
 #include "codec/wire/json_read.h"
 #include "codec/wire/multipart.h"
+#include "config/units.h"
 #include "server/serve/intake/jfr_input.h"
 #include "server/serve/intake/writing.h"
 
 #define LABELS_MAX 128
 #define EVENT_BYTES_MAX ((size_t)64 << 10)
-#define PROFILE_BYTES_MAX ((size_t)64 << 20) /* decompressed here; gzip is ingest's */
+#define PROFILE_BYTES_MAX ((size_t)64 << 20) /* decompressed */
 #define FIRST_FACTOR 8u			     /* of what comes out, that is paid for at first */
 #define FIRST_BYTES ((size_t)64 << 10)
+#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 
 struct input {
 	struct writing writing;
 	json_t *event; /* what labels borrow from */
 	struct ingest_label labels[LABELS_MAX];
 	size_t labels_count;
+	int64_t from_ns, until_ns; /* 0: not said */
 };
 
 /* Tags that differ by process or profile: they would make a series each. */
@@ -59,6 +64,13 @@ static void add_tags(struct input *input, struct slice tags)
 	}
 }
 
+static int64_t time_of(struct slice text)
+{
+	int64_t ns;
+
+	return units_parse_time(text, clock_real_ns(), &ns, NULL) ? 0 : ns;
+}
+
 static int read_event(struct input *input, struct slice text)
 {
 	struct err *err = &input->writing.err;
@@ -74,14 +86,11 @@ static int read_event(struct input *input, struct slice text)
 		return err_set(err, ERR_INVALID, "part event: no JSON object: byte %d: %s",
 			       problem.position, problem.text);
 	tags = json_object_get(input->event, "tags_profiler");
-	if (json_is_string(tags))
-		add_tags(input, json_text_of(tags));
-	for (size_t i = 0; i < json_array_size(tags); i++) {
-		const json_t *tag = json_array_get(tags, i);
-
-		if (json_is_string(tag))
-			add_tags(input, json_text_of(tag));
-	}
+	add_tags(input, json_text_of(tags));
+	for (size_t i = 0; i < json_array_size(tags); i++)
+		add_tags(input, json_text_of(json_array_get(tags, i)));
+	input->from_ns = time_of(json_text_of(json_object_get(input->event, "start")));
+	input->until_ns = time_of(json_text_of(json_object_get(input->event, "end")));
 	return 0;
 }
 
@@ -90,8 +99,49 @@ static bool is_event(const struct multipart_part *part)
 	return slice_is(part->name, "event") || slice_is(part->file_name, "event.json");
 }
 
+/* "data[0]" and the like; Java's had one of this name. */
+static bool is_data(struct slice name)
+{
+	return slice_starts_with(name, SLICE_LITERAL("data[")) || slice_is(name, "chunk-data");
+}
+
+static bool is_compressed(struct slice bytes)
+{
+	return compress_is_gzip(bytes) || frames_is_lz4(bytes) ||
+	       slice_starts_with(bytes, SLICE_LITERAL(ZSTD_MAGIC));
+}
+
+/* Of other files that come with them (metrics.json, go.trace) the names say that they are others.
+ */
+static bool is_profile(const struct multipart_part *part)
+{
+	static const char *const ends[] = { ".pprof", ".jfr", ".pb", ".gz", ".lz4", ".zst", "]" };
+	struct slice name = part->file_name.len ? part->file_name : part->name;
+	const char *dot = memchr(name.data, '.', name.len);
+
+	if (!part->bytes.len || memmem(name.data, name.len, ".json", strlen(".json")))
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (slice_ends_with(name, slice_of(ends[i])))
+			return part->file_name.len || ends[i][0] == '.' || is_data(part->name);
+	if (part->file_name.len)
+		return !dot;
+	return is_compressed(part->bytes) || jfr_is(part->bytes) || is_data(part->name);
+}
+
+/* A field of the older forms, which have no event. */
+static void take_field(struct input *input, const struct multipart_part *part)
+{
+	if (slice_is(part->name, "tags[]") || slice_is(part->name, "tags"))
+		add_tags(input, part->bytes);
+	else if (slice_is(part->name, "start") || slice_is(part->name, "recording-start"))
+		input->from_ns = time_of(part->bytes);
+	else if (slice_is(part->name, "end") || slice_is(part->name, "recording-end"))
+		input->until_ns = time_of(part->bytes);
+}
+
 static int each_part(struct input *input,
-		     int (*take)(struct input *, const struct multipart_part *), bool event)
+		     int (*take)(struct input *, const struct multipart_part *))
 {
 	const struct net_request *request = input->writing.request;
 	struct err *err = &input->writing.err;
@@ -101,27 +151,33 @@ static int each_part(struct input *input,
 					   request->body, err);
 
 	while (!rc && (more = multipart_next(&reader, &part, err)) > 0)
-		if (is_event(&part) == event)
-			rc = take(input, &part);
+		rc = take(input, &part);
 	return rc ? rc : more;
 }
 
-static int take_event(struct input *input, const struct multipart_part *part)
+/* What is said of all profiles may stand behind them. */
+static int take_said(struct input *input, const struct multipart_part *part)
 {
-	return read_event(input, part->bytes);
+	if (is_event(part))
+		return read_event(input, part->bytes);
+	if (!part->file_name.len && !is_profile(part))
+		take_field(input, part);
+	return 0;
 }
 
 /* Its two types are called alike for mutexes and for channels: the file's name tells. */
-static struct slice waiting_for(struct slice file_name)
+static struct slice waiting_for(const struct multipart_part *part)
 {
-	return memmem(file_name.data, file_name.len, "block", 5) ? SLICE_LITERAL("block_")
-								 : SLICE_LITERAL("");
+	bool blocks = memmem(part->file_name.data, part->file_name.len, "block", 5) ||
+		      memmem(part->name.data, part->name.len, "block", 5);
+
+	return blocks ? SLICE_LITERAL("block_") : SLICE_LITERAL("");
 }
 
 static int take_bytes(struct input *input, const struct multipart_part *part, struct slice bytes)
 {
 	struct writing *writing = &input->writing;
-	struct slice waiting = waiting_for(part->file_name);
+	struct slice waiting = waiting_for(part);
 	struct ingest_type types[] = {
 		{ .type = SLICE_LITERAL("contentions"), .name = waiting },
 		{ .type = SLICE_LITERAL("delay"), .name = waiting },
@@ -133,6 +189,8 @@ static int take_bytes(struct input *input, const struct multipart_part *part, st
 		.labels = input->labels,
 		.labels_count = input->labels_count,
 		.now_ns = clock_real_ns(),
+		.from_ns = input->from_ns,
+		.until_ns = input->until_ns,
 		.deltas = true,
 		.named_by_type = true,
 		.datadog_labels = true,
@@ -140,8 +198,10 @@ static int take_bytes(struct input *input, const struct multipart_part *part, st
 		.types_count = sizeof(types) / sizeof(types[0]),
 	};
 
-	if (jfr_is(bytes))
-		return jfr_input_take(writing, &profile);
+	if (jfr_is(bytes)) {
+		profile.from_ns = profile.until_ns = 0; /* recordings say that themselves */
+		return jfr_input_take(writing, &profile, SLICE_LITERAL(""));
+	}
 	return ingest_from_pprof(writing->scratch, &writing->limits, &profile, writing->batch,
 				 &writing->err);
 }
@@ -176,27 +236,23 @@ static int take_compressed(struct input *input, const struct multipart_part *par
 	return rc;
 }
 
-static bool is_profile(const struct multipart_part *part)
-{
-	struct slice name = part->file_name.len ? part->file_name : part->name;
-
-	return part->bytes.len && !memmem(name.data, name.len, ".json", 5) &&
-	       !memmem(name.data, name.len, ".txt", 4);
-}
-
 static int take_profile(struct input *input, const struct multipart_part *part)
 {
 	int rc;
 
-	if (!is_profile(part))
+	if (is_event(part) || !is_profile(part))
 		return 0; /* counts of the tracer's own, and the like */
-	if (slice_starts_with(part->bytes, SLICE_LITERAL("\x28\xb5\x2f\xfd")))
+	if (compress_is_gzip(part->bytes))
+		rc = take_compressed(input, part, compress_gunzip);
+	else if (slice_starts_with(part->bytes, SLICE_LITERAL(ZSTD_MAGIC)))
 		rc = take_compressed(input, part, compress_unzstd);
 	else if (frames_is_lz4(part->bytes))
 		rc = take_compressed(input, part, frames_unlz4);
 	else
 		rc = take_bytes(input, part, part->bytes);
-	return rc ? err_wrap(&input->writing.err, "file \"%.*s\"", SLICE_FMT(part->file_name)) : 0;
+	return rc ? err_wrap(&input->writing.err, "file \"%.*s\"",
+			     SLICE_FMT(part->file_name.len ? part->file_name : part->name))
+		  : 0;
 }
 
 void datadog_input(void *context, const struct net_request *request, struct net_response *response)
@@ -205,9 +261,9 @@ void datadog_input(void *context, const struct net_request *request, struct net_
 	int rc = writing_begin(&input.writing, context, request, WRITING_DATADOG);
 
 	if (!rc)
-		rc = each_part(&input, take_event, true);
+		rc = each_part(&input, take_said);
 	if (!rc)
-		rc = each_part(&input, take_profile, false);
+		rc = each_part(&input, take_profile);
 	if (!rc)
 		rc = writing_append_all(&input.writing);
 	if (!rc) {

@@ -8,9 +8,10 @@
 #include "server/serve/intake/writing.h"
 
 /*
- * Into the writing's batch, with labels and times of `like`, whose bytes are the recording, in gzip
- * or not.
+ * Into the writing's batch, with labels and times of `like`, whose bytes are the recording. With it
+ * may have come labels of its events (jfr_labels.h), else empty. Both are in gzip or not.
  */
-MUST_USE int jfr_input_take(struct writing *writing, const struct ingest_pprof *like);
+MUST_USE int jfr_input_take(struct writing *writing, const struct ingest_pprof *like,
+			    struct slice labels);
 
 #endif

@@ -44,6 +44,7 @@ struct ingest_request {
 	json_t *config;		 /* what `types` borrows from */
 	struct ingest_type types[TYPES_MAX];
 	size_t types_count;
+	struct slice jfr_labels; /* the part "labels" */
 };
 
 static struct slice parameter(struct ingest_request *ingest, const char *name)
@@ -130,7 +131,7 @@ static int take_pprof(struct ingest_request *ingest, struct slice bytes, struct 
 	};
 
 	if (ingest->format == FORMAT_JFR)
-		return jfr_input_take(writing, &profile);
+		return jfr_input_take(writing, &profile, ingest->jfr_labels);
 	return ingest_from_pprof(writing->scratch, &writing->limits, &profile, writing->batch,
 				 &writing->err);
 }
@@ -182,6 +183,8 @@ static int take_parts(struct ingest_request *ingest)
 	while (!rc && (more = multipart_next(&reader, &part, &writing->err)) > 0) {
 		if (slice_is(part.name, ingest->format == FORMAT_JFR ? "jfr" : "profile"))
 			profile = part.bytes;
+		else if (ingest->format == FORMAT_JFR && slice_is(part.name, "labels"))
+			ingest->jfr_labels = part.bytes;
 		else if (slice_is(part.name, "sample_type_config") && part.bytes.len)
 			rc = read_config(ingest, part.bytes);
 		else if (slice_is(part.name, "prev_profile") && part.bytes.len)
