@@ -9,6 +9,9 @@
 
 #include "codec/wire/transcode.h"
 
+/* That of a request's version: samples of 1.5 and 1.7 alone say how many places they have. */
+const struct transcode_message *schema_otlp_of(struct slice json);
+
 extern const struct transcode_message schema_otlp_request, schema_otlp_response;
 
 #endif

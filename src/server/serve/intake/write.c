@@ -74,7 +74,7 @@ static int read_json(struct writing *writing, struct strbuf *message)
 		return err_set(&writing->err, ERR_LIMIT,
 			       "take OTLP: JSON of %zu bytes, more than %zu; send protobuf",
 			       json.len, JSON_BYTES_MAX);
-	return transcode_from_json(&schema_otlp_request, json, writing->budget, message,
+	return transcode_from_json(schema_otlp_of(json), json, writing->budget, message,
 				   &writing->err);
 }
 
