@@ -171,6 +171,9 @@ static __always_inline bool script_lua_look(struct script *script,
 					    const struct walk_lua_place *place, __u64 saved,
 					    __u64 base, __u64 trace_base)
 {
+	/* Also on the way into a trace, and when it was left. */
+	if (!place->is_compiled && script_lua_fits(script, place->base, place->pc))
+		return true;
 	if (trace_base) {
 		script->frame = trace_base;
 		script->lua.pc = 0;
@@ -179,8 +182,7 @@ static __always_inline bool script_lua_look(struct script *script,
 		/* What is inlined is known of a trace alone, and not on the way out of it. */
 		return script->lua.trace && script_lua_is_base(&script->lua, trace_base);
 	}
-	if (script_lua_fits(script, place->base, place->pc) ||
-	    script_lua_fits(script, place->fp, place->pc) ||
+	if (script_lua_fits(script, place->fp, place->pc) ||
 	    script_lua_fits(script, base, place->pc) || script_lua_fits(script, base, saved))
 		return true;
 	script->frame = base;
