@@ -652,15 +652,16 @@ static bool merge(struct merging *merging, struct stack_builder *into, const str
 				    merging, key);
 	struct pprof *profile = &into->profile;
 	const struct pprof_sample *sample;
-	int64_t *sums;
 
 	if (found == IDMAP_NONE)
 		return false;
 	sample = &profile->samples.data[merging->samples[found]];
-	sums = &profile->values.data[sample->value_first];
-	for (uint32_t i = 0; i < sample->value_count; i++)
-		if (__builtin_add_overflow(sums[i], values[i], &sums[i]))
-			sums[i] = INT64_MAX;
+	for (uint32_t i = 0; i < sample->value_count; i++) {
+		int64_t *sum = &profile->values.data[sample->value_first + i];
+
+		if (__builtin_add_overflow(*sum, values[i], sum))
+			*sum = INT64_MAX;
+	}
 	return true;
 }
 

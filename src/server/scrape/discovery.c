@@ -67,8 +67,8 @@ bool discovery_is_same(const struct discovery_config *a, const struct discovery_
 {
 	bool is_same = a->kind == b->kind && slice_equal(a->url, b->url) &&
 		       slice_equal(a->host, b->host) && slice_equal(a->api_server, b->api_server) &&
-		       slice_equal(a->kubeconfig_file, b->kubeconfig_file) &&
-		       a->role == b->role && a->dns.record == b->dns.record &&
+		       slice_equal(a->kubeconfig_file, b->kubeconfig_file) && a->role == b->role &&
+		       a->dns.record == b->dns.record &&
 		       slice_equal(a->consul.server, b->consul.server);
 
 	return is_same && has_same_texts(&a->files, &b->files) &&

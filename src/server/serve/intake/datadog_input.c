@@ -111,21 +111,25 @@ static bool is_compressed(struct slice bytes)
 	       slice_starts_with(bytes, SLICE_LITERAL(ZSTD_MAGIC));
 }
 
+static bool has_word(struct slice name, const char *word)
+{
+	return name.len && memmem(name.data, name.len, word, strlen(word));
+}
+
 /* Of other files that come with them (metrics.json, go.trace) the names say that they are others.
  */
 static bool is_profile(const struct multipart_part *part)
 {
 	static const char *const ends[] = { ".pprof", ".jfr", ".pb", ".gz", ".lz4", ".zst", "]" };
 	struct slice name = part->file_name.len ? part->file_name : part->name;
-	const char *dot = memchr(name.data, '.', name.len);
 
-	if (!part->bytes.len || memmem(name.data, name.len, ".json", strlen(".json")))
+	if (!part->bytes.len || has_word(name, ".json"))
 		return false;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (slice_ends_with(name, slice_of(ends[i])))
 			return part->file_name.len || ends[i][0] == '.' || is_data(part->name);
 	if (part->file_name.len)
-		return !dot;
+		return !has_word(name, ".");
 	return is_compressed(part->bytes) || jfr_is(part->bytes) || is_data(part->name);
 }
 
@@ -168,8 +172,7 @@ static int take_said(struct input *input, const struct multipart_part *part)
 /* Its two types are called alike for mutexes and for channels: the file's name tells. */
 static struct slice waiting_for(const struct multipart_part *part)
 {
-	bool blocks = memmem(part->file_name.data, part->file_name.len, "block", 5) ||
-		      memmem(part->name.data, part->name.len, "block", 5);
+	bool blocks = has_word(part->file_name, "block") || has_word(part->name, "block");
 
 	return blocks ? SLICE_LITERAL("block_") : SLICE_LITERAL("");
 }
