@@ -108,3 +108,24 @@ void mem_trim(void)
 {
 	malloc_trim(0);
 }
+
+struct mem_resident mem_resident(void)
+{
+	struct mallinfo2 heaps = mallinfo2();
+	int64_t page_bytes = sysconf(_SC_PAGESIZE);
+	long long total = 0, resident = 0, shared = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+	int count = 0;
+
+	if (file) {
+		count = fscanf(file, "%lld %lld %lld", &total, &resident, &shared);
+		fclose(file);
+	}
+	if (count != 3)
+		return (struct mem_resident){ 0 };
+	return (struct mem_resident){
+		.unused_bytes =
+			(resident - shared) * page_bytes - (int64_t)(heaps.uordblks + heaps.hblkhd),
+		.mapped_bytes = shared * page_bytes,
+	};
+}

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Zeroed memory for count objects of size bytes. Free with free(). Never NULL. */
@@ -75,5 +76,12 @@ void mem_bound_heaps(void);
 
 /* Gives back what was freed of the heaps; some ms when that is much. */
 void mem_trim(void);
+
+/* What of the process is in memory; all 0 where /proc cannot be read. Walks the heaps. */
+struct mem_resident {
+	int64_t unused_bytes; /* its own, beyond what the heaps have in use */
+	int64_t mapped_bytes; /* of files, and shared */
+};
+struct mem_resident mem_resident(void);
 
 #endif

@@ -18,6 +18,7 @@
 #include "server/clickhouse/ch_store.h"
 #include "server/debuginfo/distribution.h"
 #include "server/debuginfo/local_source.h"
+#include "server/give_back.h"
 #include "server/ingest/label_guard.h"
 #include "server/query/index/index_cache.h"
 #include "server/scrape/scrape.h"
@@ -47,6 +48,7 @@ struct server {
 	struct bucket *bucket; /* NULL: there is none */
 	struct strbuf bucket_url;
 	struct store_folder *folder; /* NULL: the store has it */
+	struct give_back *give_back;
 };
 
 /* Who may come in; an address that others can reach needs an answer to that. */
@@ -398,6 +400,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	if (!rc && options->config_file)
 		rc = start_scraping(server, options, err);
 	if (!rc)
+		rc = give_back_start(server->serve.resolver, &server->give_back, err);
+	if (!rc)
 		rc = listen_on(server, options, err);
 	if (rc) {
 		server_stop(server);
@@ -437,6 +441,7 @@ void server_stop(struct server *server)
 	scrape_stop(server->serve.scrape);
 	debuginfo_close(server->serve.debuginfo);
 	local_source_free(server->serve.local_source);
+	give_back_stop(server->give_back);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
 	service_senders_free(server->serve.service_senders);

@@ -189,6 +189,15 @@ uint64_t resolver_version(const struct resolver *resolver)
 	return atomic_load(&resolver->version);
 }
 
+void resolver_rest(struct resolver *resolver)
+{
+	lock_take(&resolver->lock);
+	for (size_t i = 0; i < resolver->binaries_count; i++)
+		if (resolver->binaries[i]->shared)
+			symbol_table_rest(resolver->binaries[i]->shared->table);
+	lock_give(&resolver->lock);
+}
+
 static bool binary_equal(const void *context, uint32_t id, const void *key)
 {
 	struct binary *const *binaries = context;

@@ -144,4 +144,10 @@ void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */
 uint64_t resolver_version(const struct resolver *resolver);
 
+/*
+ * Gives back the memory that mapped tables take; the system keeps what it likes of the files, and
+ * who looks something up gets it again.
+ */
+void resolver_rest(struct resolver *resolver);
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/vmarray.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -273,12 +274,42 @@ static void vmarray_is_zeroed_when_its_pages_are_locked(void **state)
 	vmarray_free(&array);
 }
 
+#define BLOCKS 1024
+#define BLOCK_BYTES ((size_t)64 << 10)
+
+/* What was freed stays in memory as long as something lies above it in the heap. */
+static void trim_gives_back_what_was_freed_between_what_is_in_use(void **state)
+{
+	static void *blocks[BLOCKS], *pins[BLOCKS];
+	int64_t freed_bytes, trimmed_bytes;
+
+	(void)state;
+	if (!mallinfo2().arena) {
+		print_message("# skip: these heaps are a sanitizer's\n");
+		skip();
+	}
+	for (size_t i = 0; i < BLOCKS; i++) {
+		blocks[i] = mem_calloc(1, BLOCK_BYTES);
+		memset(blocks[i], 1, BLOCK_BYTES);
+		pins[i] = mem_calloc(1, 64);
+	}
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	freed_bytes = mem_resident().unused_bytes;
+	mem_trim();
+	trimmed_bytes = mem_resident().unused_bytes;
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(pins[i]);
+	assert_true(freed_bytes - trimmed_bytes > (int64_t)(BLOCKS * BLOCK_BYTES / 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_that_overflow_end_the_process),
 		cmocka_unit_test(sizes_of_zero_are_allowed),
 		cmocka_unit_test(strndup_copies_and_terminates),
+		cmocka_unit_test(trim_gives_back_what_was_freed_between_what_is_in_use),
 		cmocka_unit_test(grow_doubles_the_capacity),
 		cmocka_unit_test(arena_gives_aligned_zeroes),
 		cmocka_unit_test(arena_objects_do_not_overlap),

@@ -413,17 +413,16 @@ static void another_reader_finds_the_same(void **state)
 	}
 }
 
-/* tests/golden/part: written by the first firn that wrote version 3. */
-static void parts_of_version_3_stay_readable(void **state)
+/* A part in a folder of tests/golden/part has what `lines` says, and is whole. */
+static void assert_golden(struct fixture *f, const char *folder)
 {
-	struct fixture *f = *state;
 	struct lines want = { 0 }, got = { 0 };
 	struct strbuf bytes = { 0 };
 	struct part_reader *reader;
 	struct err err = { 0 };
 	char dir[512], path[600];
 
-	snprintf(dir, sizeof(dir), "%s/golden/part", tests_dir());
+	snprintf(dir, sizeof(dir), "%s/golden/part%s", tests_dir(), folder);
 	snprintf(path, sizeof(path), "%s/part-000007.firn", dir);
 	assert_true(read_file(path, &bytes));
 	f->info = (struct part_info){ .number = NUMBER, .bytes = bytes.len };
@@ -431,11 +430,23 @@ static void parts_of_version_3_stay_readable(void **state)
 	strbuf_free(&bytes);
 	if (part_reader_open(&vfs_posix, dir, &f->info, &reader, &err))
 		fail_msg("open: %s", err.message);
+	if (part_reader_verify(reader, &err))
+		fail_msg("verify: %s", err.message);
 	add_part(&got, reader, SEGMENT_RAW);
 	part_reader_close(reader);
-	snprintf(path, sizeof(path), "%s/lines", dir);
+	snprintf(path, sizeof(path), "%s/golden/part/lines", tests_dir());
 	assert_true(read_lines(path, &want));
 	lines_assert_equal(&want, &got);
+}
+
+static void parts_of_version_3_stay_readable(void **state)
+{
+	assert_golden(*state, "");
+}
+
+static void parts_of_version_4_stay_readable(void **state)
+{
+	assert_golden(*state, "/version-4");
 }
 
 /* Damage. */
@@ -816,6 +827,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(another_reader_finds_the_same, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(parts_of_version_3_stay_readable, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(parts_of_version_4_stay_readable, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(any_changed_byte_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_block_spoils_no_other_part, set_up,

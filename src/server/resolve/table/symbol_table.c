@@ -242,6 +242,11 @@ static int map_file(struct symbol_table *table, int fd, const char *name, struct
 	return 0;
 }
 
+void symbol_table_rest(const struct symbol_table *table)
+{
+	madvise((void *)(uintptr_t)table->bytes, table->len, MADV_DONTNEED);
+}
+
 int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struct err *err)
 {
 	struct symbol_table *table = mem_new(struct symbol_table);
@@ -255,6 +260,7 @@ int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struc
 		symbol_table_free(table);
 		return status;
 	}
+	symbol_table_rest(table); /* the sums read all of it; look-ups need little */
 	read_header(table);
 	symbol_lookup_prepare(table);
 	*ret = table;

@@ -116,6 +116,9 @@ int symbol_table_set_tries(int fd, uint8_t tries, struct err *err);
 
 size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 
+/* Gives back the memory that the mapping takes, until it is read again. Any thread. */
+void symbol_table_rest(const struct symbol_table *table);
+
 /* A function that a frame names; all zero when there is none. */
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);
 
