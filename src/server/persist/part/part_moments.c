@@ -224,11 +224,15 @@ static int check_order(const struct segment_report *reports, uint32_t reports_co
 		       const struct moment *items, struct err *err)
 {
 	for (uint32_t i = 0; i < reports_count; i++) {
-		const struct moment *at = &items[reports[i].moment_first];
+		const struct segment_report *report = &reports[i];
 
-		for (uint32_t j = 1; j < reports[i].moment_count; j++)
-			if (at[j].row == at[j - 1].row && at[j].tick < at[j - 1].tick)
+		/* Without moments there are no items. */
+		for (uint32_t j = 1; j < report->moment_count; j++) {
+			const struct moment *at = &items[report->moment_first + j];
+
+			if (at->row == at[-1].row && at->tick < at[-1].tick)
 				return corrupt("are not in order", err);
+		}
 	}
 	return 0;
 }
