@@ -258,7 +258,7 @@ static int open_parts(struct server *server, const struct server_options *option
 	resolver.uploads_path = strbuf_text(&uploads_path);
 	strbuf_addf(&tables_path, "%s/symbols", options->storage_path);
 	resolver.tables_path = strbuf_text(&tables_path);
-	strbuf_addf(&senders_path, "%s/senders.json", options->storage_path);
+	strbuf_addf(&senders_path, "%s/" SERVICE_SENDERS_FILE, options->storage_path);
 	server->serve.service_senders = service_senders_new(strbuf_text(&senders_path));
 	strbuf_free(&senders_path);
 	rc = resolver_new(&resolver, &server->serve.resolver, err);

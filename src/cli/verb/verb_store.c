@@ -8,6 +8,7 @@
 #include "cli/verb.h"
 #include "config/units.h"
 #include "server/serve/api/operations.h"
+#include "server/serve/api/service_senders.h"
 
 #define TIME_BYTES 32
 
@@ -58,6 +59,18 @@ static int one_directory(const struct verb *verb, const struct option_operands *
 	return verb_error(verb, &err);
 }
 
+/* The list that the server keeps beside its store. */
+static int verify_senders(const char *folder, struct err *err)
+{
+	struct strbuf path = { 0 };
+	int rc;
+
+	strbuf_addf(&path, "%s/" SERVICE_SENDERS_FILE, folder);
+	rc = service_senders_check(strbuf_text(&path), err);
+	strbuf_free(&path);
+	return rc;
+}
+
 static int run_verify(int argc, char **argv)
 {
 	struct store_verb_options values = { 0 };
@@ -70,7 +83,8 @@ static int run_verify(int argc, char **argv)
 		code = one_directory(&verb_store_verify, &operands);
 	if (code >= 0)
 		return code;
-	if (!store_verify(operands.items[0], NULL, &report, &err)) {
+	if (!store_verify(operands.items[0], NULL, &report, &err) &&
+	    !verify_senders(operands.items[0], &err)) {
 		printable_print(stdout, "%sclean: %s\n", strbuf_text(&report), operands.items[0]);
 		code = VERB_OK;
 	} else if (report.len) {

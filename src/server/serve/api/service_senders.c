@@ -293,20 +293,37 @@ int service_senders_read(struct service_senders *senders, struct slice text, str
 	return rc;
 }
 
-static void load(struct service_senders *senders)
+/* 0: there is none. */
+static int read_file(struct service_senders *senders, const char *path, struct err *err)
 {
 	struct strbuf text = { 0 };
-	struct err err;
-	int rc = access(senders->path, F_OK) ? -ERR_NOT_FOUND : 0;
+	int rc;
 
+	if (access(path, F_OK))
+		return 0;
+	rc = whole_file_read(path, FILE_BYTES_MAX, &text, err);
 	if (!rc)
-		rc = whole_file_read(senders->path, FILE_BYTES_MAX, &text, &err);
-	if (!rc)
-		rc = service_senders_read(senders, strbuf_slice(&text), &err);
-	if (rc && rc != -ERR_NOT_FOUND)
+		rc = service_senders_read(senders, strbuf_slice(&text), err);
+	strbuf_free(&text);
+	return rc;
+}
+
+static void load(struct service_senders *senders)
+{
+	struct err err;
+
+	if (read_file(senders, senders->path, &err))
 		log_warn("server", "the list of senders is begun anew", "path=\"%s\" error=\"%s\"",
 			 senders->path, err.message);
-	strbuf_free(&text);
+}
+
+int service_senders_check(const char *path, struct err *err)
+{
+	struct service_senders *senders = service_senders_new(NULL);
+	int rc = read_file(senders, path, err);
+
+	service_senders_free(senders);
+	return rc;
 }
 
 /* In its place as a whole. */

@@ -19,6 +19,8 @@
 #define SERVICE_SENDERS_MAX 20000
 #define SERVICE_SENDERS_TEXT_BYTES 128 /* of each text but the tenant; longer ones are cut */
 
+#define SERVICE_SENDERS_FILE "senders.json" /* in a storage folder */
+
 struct service_senders;
 
 /* `path`: of the file, its folder is there; NULL = none. */
@@ -47,6 +49,9 @@ struct slice service_senders_name(struct slice service);
 /* What the file has, added: ERR_INVALID, ERR_LIMIT say what is wrong; some may be there then. */
 int service_senders_read(struct service_senders *senders, struct slice text, struct err *err);
 void service_senders_write(struct service_senders *senders, struct strbuf *out);
+
+/* 0 = there is no such file, or one that `service_senders_new` would take. */
+int service_senders_check(const char *path, struct err *err);
 
 /* Whether several services that somebody named have reports that start from `since_ns` on. */
 bool service_senders_several(struct service_senders *senders, struct slice tenant,
