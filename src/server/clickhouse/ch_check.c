@@ -120,7 +120,7 @@ static int check_acknowledgement(struct checking *checking)
 	uint64_t tables, synced, replicated;
 	bool has_quorum;
 	struct byte_reader in;
-	struct slice quorum;
+	struct slice quorum = { 0 };
 	int rc = ask(checking,
 		     "SELECT count(), countIf(position(create_table_query, "
 		     "'fsync_after_insert = 1') > 0), countIf(startsWith(engine, 'Replicated') OR "
@@ -135,7 +135,8 @@ static int check_acknowledgement(struct checking *checking)
 	synced = byte_reader_u64(&in);
 	replicated = byte_reader_u64(&in);
 	/* Of Nullable(String): whether it is NULL stands before it. */
-	quorum = byte_reader_fixed(&in, 1) ? (struct slice){ 0 } : ch_take_text(&in);
+	if (!byte_reader_fixed(&in, 1))
+		quorum = ch_take_text(&in);
 	has_quorum = replicated == tables && quorum.len && !slice_is(quorum, "0") &&
 		     !slice_is(quorum, "1");
 	if (synced == tables)
