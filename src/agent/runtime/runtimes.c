@@ -961,11 +961,14 @@ void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
 
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 {
+	int64_t now_ns = clock_monotonic_ns(), until_ns = now_ns + timeout_ns;
+
 	/* The second time for functions that places named. */
 	for (int time = 0; time < 2; time++) {
-		runtimes_turn(runtimes, clock_monotonic_ns());
-		job_thread_settle(runtimes->reader, timeout_ns);
+		runtimes_turn(runtimes, now_ns);
+		job_thread_settle(runtimes->reader, until_ns > now_ns ? until_ns - now_ns : 0);
 		take_done(runtimes);
+		now_ns = clock_monotonic_ns();
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/wire/utf8.h"
 
+#include "base/mem.h"
+
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 size_t utf8_add_repaired(struct strbuf *out, struct slice text)
@@ -13,6 +15,18 @@ size_t utf8_add_repaired(struct strbuf *out, struct slice text)
 	}
 	strbuf_add(out, text.data, len);
 	return len;
+}
+
+char *utf8_copy_repaired(struct slice text)
+{
+	struct strbuf out = { 0 };
+	char *copy;
+
+	while (text.len)
+		text = slice_tail(text, utf8_add_repaired(&out, text));
+	copy = mem_strndup(out.len ? out.data : "", out.len);
+	strbuf_free(&out);
+	return copy;
 }
 
 void utf8_add_character(struct strbuf *out, uint32_t character)

@@ -14,6 +14,9 @@
  */
 size_t utf8_add_repaired(struct strbuf *out, struct slice text);
 
+/* A copy of all of it, repaired so. The caller frees it. */
+char *utf8_copy_repaired(struct slice text);
+
 /* Appends a character, or U+FFFD for a number that is none. */
 void utf8_add_character(struct strbuf *out, uint32_t character);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/bpf/script_proof.h"
+#include "agent/runtime/lua/lua_numbers.h"
 #include "base/mem.h"
 
 #define KIND_AT 9u
@@ -55,30 +56,6 @@ struct trace {
 	size_t places_capacity;
 };
 
-static uint16_t u16_at(const uint8_t *bytes, size_t at)
-{
-	uint16_t number;
-
-	memcpy(&number, bytes + at, sizeof(number));
-	return number;
-}
-
-static uint32_t u32_at(const uint8_t *bytes, size_t at)
-{
-	uint32_t number;
-
-	memcpy(&number, bytes + at, sizeof(number));
-	return number;
-}
-
-static uint64_t u64_at(const uint8_t *bytes, size_t at)
-{
-	uint64_t number;
-
-	memcpy(&number, bytes + at, sizeof(number));
-	return number;
-}
-
 /* ---- prototypes of a trace ---- */
 
 static bool find_instruction(const struct lua_code *code, uint64_t address, struct lua_place *ret)
@@ -117,13 +94,13 @@ static void add_object(struct trace *trace, uint64_t address)
 	if (head[KIND_AT] == KIND_PROTOTYPE)
 		add_prototype(trace, address);
 	else if (head[KIND_AT] == KIND_FUNCTION && !head[FUNCTION_LANGUAGE_AT])
-		add_prototype(trace, u64_at(head, FUNCTION_CODE_AT) - PROTOTYPE_BYTES);
+		add_prototype(trace, lua_u64(head, FUNCTION_CODE_AT) - PROTOTYPE_BYTES);
 }
 
 /* The type of a constant is in its first word, and its value in the one behind. */
 static void find_prototypes(struct trace *trace)
 {
-	add_prototype(trace, u64_at(trace->head, TRACE_PROTOTYPE_AT));
+	add_prototype(trace, lua_u64(trace->head, TRACE_PROTOTYPE_AT));
 	for (uint32_t i = 0; i + 1 < trace->constants_count; i++) {
 		uint32_t type = trace->constants[i] >> 32 & 0x1f;
 
@@ -175,8 +152,8 @@ static uint64_t return_of(const struct trace *trace, const uint32_t *entries, ui
 static void add_snapshot(struct trace *trace, const uint8_t *head)
 {
 	struct lua_code *code = trace->code;
-	uint32_t at = u32_at(head, 0), count = head[10];
-	struct lua_snapshot snapshot = { .start = u16_at(head, 6),
+	uint32_t at = lua_u32(head, 0), count = head[10];
+	struct lua_snapshot snapshot = { .start = lua_u16(head, 6),
 					 .first = (uint32_t)code->places_count };
 	const uint32_t *entries;
 	uint64_t pc;
@@ -218,10 +195,10 @@ size_t lua_code_places(const struct lua_code *code, uint32_t offset, const struc
 
 static bool read_parts(struct trace *trace)
 {
-	uint32_t first = u32_at(trace->head, TRACE_FIRST_CONSTANT_AT);
+	uint32_t first = lua_u32(trace->head, TRACE_FIRST_CONSTANT_AT);
 
-	trace->snapshots_count = u16_at(trace->head, TRACE_SNAPSHOTS_COUNT_AT);
-	trace->entries_count = u32_at(trace->head, TRACE_ENTRIES_COUNT_AT);
+	trace->snapshots_count = lua_u16(trace->head, TRACE_SNAPSHOTS_COUNT_AT);
+	trace->entries_count = lua_u32(trace->head, TRACE_ENTRIES_COUNT_AT);
 	if (first >= CONSTANTS_END || CONSTANTS_END - first > LUA_CONSTANTS_MAX ||
 	    !trace->snapshots_count || trace->snapshots_count > LUA_SNAPSHOTS_MAX ||
 	    !trace->entries_count || trace->entries_count > ENTRIES_MAX)
@@ -232,11 +209,11 @@ static bool read_parts(struct trace *trace)
 	trace->snapshots = mem_calloc(trace->snapshots_count, SNAPSHOT_BYTES);
 	trace->entries = mem_new_array(uint32_t, trace->entries_count);
 	return memory_read(trace->memory,
-			   u64_at(trace->head, TRACE_CONSTANTS_AT) + 8ull * trace->first,
+			   lua_u64(trace->head, TRACE_CONSTANTS_AT) + 8ull * trace->first,
 			   trace->constants, sizeof(uint64_t) * trace->constants_count) &&
-	       memory_read(trace->memory, u64_at(trace->head, TRACE_SNAPSHOTS_AT), trace->snapshots,
-			   (size_t)trace->snapshots_count * SNAPSHOT_BYTES) &&
-	       memory_read(trace->memory, u64_at(trace->head, TRACE_ENTRIES_AT), trace->entries,
+	       memory_read(trace->memory, lua_u64(trace->head, TRACE_SNAPSHOTS_AT),
+			   trace->snapshots, (size_t)trace->snapshots_count * SNAPSHOT_BYTES) &&
+	       memory_read(trace->memory, lua_u64(trace->head, TRACE_ENTRIES_AT), trace->entries,
 			   sizeof(uint32_t) * trace->entries_count);
 }
 

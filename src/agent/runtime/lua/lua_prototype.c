@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/bpf/script_proof.h"
+#include "agent/runtime/lua/lua_numbers.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/wire/utf8.h"
@@ -76,22 +77,6 @@ struct image {
 	uint32_t count;
 };
 
-static uint32_t u32_at(const uint8_t *bytes, size_t at)
-{
-	uint32_t number;
-
-	memcpy(&number, bytes + at, sizeof(number));
-	return number;
-}
-
-static uint64_t u64_at(const uint8_t *bytes, size_t at)
-{
-	uint64_t number;
-
-	memcpy(&number, bytes + at, sizeof(number));
-	return number;
-}
-
 /* Where an address that the prototype names lies in it; `len` = it does not. */
 static uint32_t offset_of(const struct image *image, uint64_t address)
 {
@@ -102,7 +87,7 @@ static uint32_t offset_of(const struct image *image, uint64_t address)
 
 static uint32_t instruction(const struct image *image, uint32_t position)
 {
-	return u32_at(image->bytes, HEAD_BYTES + 4u * position);
+	return lua_u32(image->bytes, HEAD_BYTES + 4u * position);
 }
 
 static uint8_t operation_of(uint32_t word)
@@ -116,18 +101,6 @@ static uint32_t slot_of(uint32_t word)
 }
 
 /* ---- text ---- */
-
-static char *repaired(const char *text, size_t len)
-{
-	struct strbuf out = { 0 };
-	char *copy;
-
-	for (size_t i = 0; i < len;)
-		i += utf8_add_repaired(&out, slice_from(text + i, len - i));
-	copy = mem_strndup(out.len ? out.data : "", out.len);
-	strbuf_free(&out);
-	return copy;
-}
 
 /* Text up to its end, which has a NUL; read by pieces, as what is behind may be nobody's. */
 static char *read_text(const struct memory_reader *memory, uint64_t address)
@@ -149,7 +122,7 @@ static char *read_text(const struct memory_reader *memory, uint64_t address)
 		if (end < 8)
 			break;
 	}
-	return repaired(text, len);
+	return utf8_copy_repaired(slice_from(text, len));
 }
 
 /* Text inside of the prototype. */
@@ -157,7 +130,8 @@ static char *own_text(const struct image *image, uint32_t at)
 {
 	size_t len = strnlen((const char *)image->bytes + at, image->len - at);
 
-	return repaired((const char *)image->bytes + at, len < LUA_TEXT_MAX ? len : LUA_TEXT_MAX);
+	return utf8_copy_repaired(slice_from((const char *)image->bytes + at,
+					     len < LUA_TEXT_MAX ? len : LUA_TEXT_MAX));
 }
 
 /* ---- names of variables ---- */
@@ -180,7 +154,7 @@ static char *name_of_local(const struct image *image, uint32_t position, uint32_
 {
 	static const char *const own[] = { "(for index)",     "(for limit)", "(for step)",
 					   "(for generator)", "(for state)", "(for control)" };
-	uint32_t at = offset_of(image, u64_at(image->bytes, VARIABLES_AT)), start = 0;
+	uint32_t at = offset_of(image, lua_u64(image->bytes, VARIABLES_AT)), start = 0;
 
 	while (at < image->len) {
 		uint32_t name = at, first = image->bytes[at], skipped, lasts;
@@ -206,7 +180,7 @@ static char *name_of_local(const struct image *image, uint32_t position, uint32_
 
 static char *name_of_captured(const struct image *image, uint32_t index)
 {
-	uint32_t at = offset_of(image, u64_at(image->bytes, CAPTURES_AT));
+	uint32_t at = offset_of(image, lua_u64(image->bytes, CAPTURES_AT));
 
 	if (index >= image->bytes[CAPTURES_COUNT_AT])
 		return NULL;
@@ -217,10 +191,10 @@ static char *name_of_captured(const struct image *image, uint32_t index)
 
 static char *name_of_constant(const struct image *image, uint32_t index)
 {
-	uint64_t constants = u64_at(image->bytes, CONSTANTS_AT);
+	uint64_t constants = lua_u64(image->bytes, CONSTANTS_AT);
 	uint32_t at = offset_of(image, constants - 8 * ((uint64_t)index + 1));
 
-	return at <= image->len - 8 ? read_text(image->memory, u64_at(image->bytes, at)) : NULL;
+	return at <= image->len - 8 ? read_text(image->memory, lua_u64(image->bytes, at)) : NULL;
 }
 
 /* What an instruction that sets the slot sets it to. */
@@ -351,8 +325,8 @@ static char *place_of(const char *file, uint32_t line)
 
 static void read_lines(const struct image *image, struct lua_prototype *ret)
 {
-	uint32_t at = offset_of(image, u64_at(image->bytes, LINES_AT));
-	uint32_t lines = u32_at(image->bytes, LINES_COUNT_AT);
+	uint32_t at = offset_of(image, lua_u64(image->bytes, LINES_AT));
+	uint32_t lines = lua_u32(image->bytes, LINES_COUNT_AT);
 	uint32_t width = lines < 256 ? 1 : lines < 65536 ? 2 : 4;
 
 	if (at < HEAD_BYTES || (image->len - at) / width < image->count - 1 ||
@@ -384,8 +358,8 @@ static enum script_code_result read_image(struct image *image)
 
 	if (image->address & 7 || !memory_read(image->memory, image->address, head, sizeof(head)))
 		return SCRIPT_CODE_GONE;
-	image->count = u32_at(head, COUNT_AT);
-	image->len = u32_at(head, BYTES_AT);
+	image->count = lua_u32(head, COUNT_AT);
+	image->len = lua_u32(head, BYTES_AT);
 	if (head[KIND_AT] != KIND_PROTOTYPE || !image->count || image->len < HEAD_BYTES ||
 	    image->len > LUA_PROTOTYPE_BYTES_MAX || image->count > (image->len - HEAD_BYTES) / 4)
 		return SCRIPT_CODE_OTHER;
@@ -414,7 +388,7 @@ enum script_code_result lua_prototype_read(const struct memory_reader *memory, u
 
 	if (result != SCRIPT_CODE_READ)
 		return result;
-	text = read_text(memory, u64_at(image.bytes, FILE_AT));
+	text = read_text(memory, lua_u64(image.bytes, FILE_AT));
 	if (!text) {
 		free(image.bytes);
 		return SCRIPT_CODE_GONE;
@@ -423,7 +397,7 @@ enum script_code_result lua_prototype_read(const struct memory_reader *memory, u
 	*ret = (struct lua_prototype){ .code = address + HEAD_BYTES,
 				       .count = image.count,
 				       .file = file_of(text),
-				       .first_line = u32_at(image.bytes, FIRST_LINE_AT),
+				       .first_line = lua_u32(image.bytes, FIRST_LINE_AT),
 				       .proof = script_proof((const __u64 *)proof) };
 	ret->place = place_of(ret->file, ret->first_line);
 	take_operations(&image, ret);

@@ -43,9 +43,7 @@ static bool read_word(const struct memory_reader *memory, uint64_t address, uint
 static char *read_text(const struct memory_reader *memory, uint64_t address)
 {
 	uint64_t head[TEXT_LENGTH_WORD + 1];
-	struct strbuf text = { 0 };
 	char bytes[PHP_TEXT_MAX];
-	char *copy;
 	size_t len;
 
 	if (!address || address & 7 || !memory_read(memory, address, head, sizeof(head)))
@@ -54,12 +52,7 @@ static char *read_text(const struct memory_reader *memory, uint64_t address)
 						     : sizeof(bytes);
 	if (len && !memory_read(memory, address + TEXT_AT, bytes, len))
 		return NULL;
-	len = strnlen(bytes, len);
-	for (size_t i = 0; i < len;)
-		i += utf8_add_repaired(&text, slice_from(bytes + i, len - i));
-	copy = mem_strndup(text.len ? text.data : "", text.len);
-	strbuf_free(&text);
-	return copy;
+	return utf8_copy_repaired(slice_from(bytes, strnlen(bytes, len)));
 }
 
 static enum script_code_result read_function(const struct memory_reader *memory,

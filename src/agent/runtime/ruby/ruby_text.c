@@ -65,19 +65,6 @@ static enum object_kind kind_of(const struct object *object)
 
 /* ---- strings ---- */
 
-/* Strings may have any encoding; nearly all are UTF-8. */
-static char *copy_text(const char *bytes, size_t len)
-{
-	struct strbuf text = { 0 };
-	char *copy;
-
-	for (size_t i = 0; i < len;)
-		i += utf8_add_repaired(&text, slice_from(bytes + i, len - i));
-	copy = mem_strndup(text.len ? text.data : "", text.len);
-	strbuf_free(&text);
-	return copy;
-}
-
 char *ruby_string(const struct ruby_memory *ruby, uint64_t address)
 {
 	char bytes[RUBY_TEXT_MAX];
@@ -97,7 +84,8 @@ char *ruby_string(const struct ruby_memory *ruby, uint64_t address)
 		len = sizeof(bytes);
 	if (len && !memory_read(ruby->memory, at, bytes, len))
 		return NULL;
-	return copy_text(bytes, len);
+	/* It may have any encoding; nearly all are UTF-8. */
+	return utf8_copy_repaired(slice_from(bytes, len));
 }
 
 static bool read_items(const struct ruby_memory *ruby, uint64_t address, struct items *ret)

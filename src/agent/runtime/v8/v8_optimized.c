@@ -13,8 +13,6 @@
 #define WINDOW_BYTES 4096u
 #define POSITIONS_BYTES_MAX (1u << 20)
 #define ARRAY_HEAD_BYTES 16u /* map, length */
-#define INLININGS_MAX (1u << 16)
-#define FUNCTIONS_MAX (1u << 16)
 
 /* A word that may be weak points at the same object. */
 #define WEAK 2u
