@@ -35,6 +35,15 @@ void fetch_add_path(struct strbuf *url, struct slice text)
 	}
 }
 
+void fetch_add_parameter(struct strbuf *url, const char *name, struct slice value)
+{
+	if (!value.len)
+		return;
+	strbuf_addf(url, "&%s=", name);
+	for (size_t i = 0; i < value.len; i++)
+		strbuf_addf(url, "%%%02X", (unsigned char)value.data[i]);
+}
+
 static bool is_cancelled(const struct fetch *fetch)
 {
 	return fetch->cancelled && atomic_load(fetch->cancelled);

@@ -65,4 +65,7 @@ int fetch_check_proxy(const char *proxy, struct err *err); /* the same of a prox
 /* Appends the text so that it can stand in the path of a URL, with its "/" as they are. */
 void fetch_add_path(struct strbuf *url, struct slice text);
 
+/* Appends "&name=" and the value, each byte of it escaped; nothing if it is empty. */
+void fetch_add_parameter(struct strbuf *url, const char *name, struct slice value);
+
 #endif

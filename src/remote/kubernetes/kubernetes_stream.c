@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/hash.h"
+#include "net/client/fetch.h"
 #include "remote/access/http_access.h"
 
 #define PAGE_OBJECTS "500"
@@ -53,15 +54,6 @@ struct following {
 
 /* Requests */
 
-static void add_parameter(struct strbuf *url, const char *name, struct slice value)
-{
-	if (!value.len)
-		return;
-	strbuf_addf(url, "&%s=", name);
-	for (size_t i = 0; i < value.len; i++)
-		strbuf_addf(url, "%%%02X", (unsigned char)value.data[i]);
-}
-
 static void add_url(const struct kubernetes_stream *stream, const char *parameters,
 		    struct strbuf *url)
 {
@@ -69,8 +61,8 @@ static void add_url(const struct kubernetes_stream *stream, const char *paramete
 	if (stream->namespace_name.len)
 		strbuf_addf(url, "namespaces/%.*s/", SLICE_FMT(stream->namespace_name));
 	strbuf_addf(url, "%s?%s", resources[stream->resource].name, parameters);
-	add_parameter(url, "labelSelector", stream->label_selector);
-	add_parameter(url, "fieldSelector", stream->field_selector);
+	fetch_add_parameter(url, "labelSelector", stream->label_selector);
+	fetch_add_parameter(url, "fieldSelector", stream->field_selector);
 }
 
 static struct http_request request_of(const struct kubernetes_stream *stream)
@@ -101,7 +93,7 @@ static int list_page(struct following *following, struct strbuf *next, struct er
 	int status, rc;
 
 	add_url(stream, stream->may_be_old ? "resourceVersion=0" : "limit=" PAGE_OBJECTS, &url);
-	add_parameter(&url, "continue", strbuf_slice(next));
+	fetch_add_parameter(&url, "continue", strbuf_slice(next));
 	request.url = strbuf_text(&url);
 	request.timeout_ns = LIST_NS;
 	request.take = take_list;
@@ -189,7 +181,7 @@ static int watch(struct following *following, int *ret_status, struct err *err)
 
 	add_url(following->stream,
 		"watch=true&allowWatchBookmarks=true&timeoutSeconds=" WATCH_SECONDS, &url);
-	add_parameter(&url, "resourceVersion", strbuf_slice(&following->version));
+	fetch_add_parameter(&url, "resourceVersion", strbuf_slice(&following->version));
 	request.url = strbuf_text(&url);
 	request.timeout_ns = WATCH_NS;
 	request.body_bytes_max = WATCH_BYTES_MAX;

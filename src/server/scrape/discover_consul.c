@@ -16,15 +16,6 @@ struct asking {
 	struct found *found;
 };
 
-static void add_parameter(struct strbuf *url, const char *name, struct slice value)
-{
-	if (!value.len)
-		return;
-	strbuf_addf(url, "&%s=", name);
-	for (size_t i = 0; i < value.len; i++)
-		strbuf_addf(url, "%%%02X", (unsigned char)value.data[i]);
-}
-
 /* `path` ends in '?'; what the configuration asks of all requests comes after it. */
 static int ask(struct asking *asking, struct slice path, struct err *err)
 {
@@ -38,15 +29,15 @@ static int ask(struct asking *asking, struct slice path, struct err *err)
 		    SLICE_FMT(config->consul.path_prefix), SLICE_FMT(path));
 	if (config->consul.allow_stale)
 		strbuf_add_text(&url, "&stale=");
-	add_parameter(&url, "dc", config->consul.datacenter);
-	add_parameter(&url, "ns", config->consul.namespace_name);
-	add_parameter(&url, "partition", config->consul.partition);
+	fetch_add_parameter(&url, "dc", config->consul.datacenter);
+	fetch_add_parameter(&url, "ns", config->consul.namespace_name);
+	fetch_add_parameter(&url, "partition", config->consul.partition);
 	for (size_t i = 0; i < config->consul.node_meta.count; i++) {
 		struct strbuf pair = { 0 };
 
 		strbuf_addf(&pair, "%.*s:%.*s", SLICE_FMT(config->consul.node_meta.items[i].name),
 			    SLICE_FMT(config->consul.node_meta.items[i].value));
-		add_parameter(&url, "node-meta", strbuf_slice(&pair));
+		fetch_add_parameter(&url, "node-meta", strbuf_slice(&pair));
 		strbuf_free(&pair);
 	}
 	if (config->consul.token.len)
@@ -86,8 +77,8 @@ static int add_instances(void *context, struct slice service, struct err *err)
 	fetch_add_path(&path, service);
 	strbuf_add_byte(&path, '?');
 	for (size_t i = 0; i < config->consul.tags.count; i++)
-		add_parameter(&path, "tag", config->consul.tags.items[i]);
-	add_parameter(&path, "filter", config->consul.health_filter);
+		fetch_add_parameter(&path, "tag", config->consul.tags.items[i]);
+	fetch_add_parameter(&path, "filter", config->consul.health_filter);
 	rc = ask(asking, strbuf_slice(&path), err);
 	if (!rc)
 		rc = consul_answer_instances(strbuf_slice(&asking->body), config, service,
@@ -110,7 +101,7 @@ static int add_services(struct asking *asking, struct err *err)
 		return rc;
 	}
 	strbuf_add_text(&path, "catalog/services?");
-	add_parameter(&path, "filter", config->consul.filter);
+	fetch_add_parameter(&path, "filter", config->consul.filter);
 	rc = ask(asking, strbuf_slice(&path), err);
 	strbuf_free(&path);
 	strbuf_add_slice(&catalogue, strbuf_slice(&asking->body));
