@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "agent/attach/features.h"
 #include "agent/attach/privileges.h"
 #include "agent/collect/drain.h"
+#include "agent/describe/batch.h"
 #include "agent/jit/jit_metrics.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/procs/procs_metrics.h"
@@ -336,6 +338,15 @@ int agent_start(const struct agent_options *options, struct agent **ret, struct 
 	return 0;
 }
 
+/* Each sample that was taken is delivered, left out or lost. */
+static void log_balance(void)
+{
+	log_info("agent", "sampling has ended",
+		 "samples=%" PRIu64 " delivered=%" PRId64 " left_out=%" PRIu64 " lost=%" PRIu64,
+		 drain_taken_samples(), metric_get(&samples_delivered), batch_left_out_samples(),
+		 drain_lost_samples());
+}
+
 void agent_stop(struct agent *agent)
 {
 	if (!agent)
@@ -343,6 +354,7 @@ void agent_stop(struct agent *agent)
 	drain_stop(agent->drain);
 	pthread_join(agent->drain_thread, NULL);
 	pthread_join(agent->report_thread, NULL);
+	log_balance();
 	agent_free(agent);
 }
 

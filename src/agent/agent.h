@@ -93,7 +93,10 @@ int agent_start(const struct agent_options *options, struct agent **ret, struct 
 /* Labels follow it from the next window on. Takes the configuration. Any thread. */
 void agent_set_config(struct agent *agent, struct agent_config *config);
 
-/* Stops sampling, delivers what is left, frees. Accepts NULL. */
+/*
+ * Stops sampling, delivers what is left, logs what became of all samples of this process, frees.
+ * Accepts NULL.
+ */
 void agent_stop(struct agent *agent);
 
 /* Waits until at least one report window has been delivered or timeout; for tests and record. */

@@ -63,6 +63,7 @@ static void choose_programs(struct sample_bpf *skeleton)
 	bpf_program__set_autoload(skeleton->progs.sample_by_pointer, !has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_running, has_loop);
 	bpf_program__set_autoload(skeleton->progs.hash_programs, has_loop);
+	bpf_program__set_autoload(skeleton->progs.send_staged, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_exec, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_fork, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_protection, has_loop);
@@ -357,10 +358,16 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 	return 0;
 }
 
-/* Has the program run over all things of its kind; false, with errno, when the kernel refuses. */
-static bool iterate(struct bpf_program *program)
+/*
+ * Has the program run over all things of its kind, or over what is in the map; false, with errno,
+ * when the kernel refuses.
+ */
+static bool iterate(struct bpf_program *program, const struct bpf_map *map)
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	union bpf_iter_link_info what = { .map.map_fd = map ? (uint32_t)bpf_map__fd(map) : 0 };
+	DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = map ? &what : NULL,
+			    .link_info_len = map ? sizeof(what) : 0);
+	struct bpf_link *link = bpf_program__attach_iter(program, &options);
 	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1, failed = errno;
 	char none[64];
 
@@ -376,7 +383,7 @@ static bool iterate(struct bpf_program *program)
 /* Has the program look at all tasks: what it finds comes through the ring buffer. */
 static void look_at_running(const struct sampler *sampler)
 {
-	if (!iterate(sampler->skeleton->progs.follow_running))
+	if (!iterate(sampler->skeleton->progs.follow_running, NULL))
 		log_debug("agent", "new processes are noticed at their first sample",
 			  "cause=\"%s\"", strerrordesc_np(errno));
 }
@@ -388,7 +395,7 @@ uint64_t sampler_hash_programs(struct sampler *sampler)
 	if (!skeleton->rodata->has_loop)
 		return 0;
 	skeleton->bss->programs_hash = 0;
-	return iterate(skeleton->progs.hash_programs) ? skeleton->bss->programs_hash : 0;
+	return iterate(skeleton->progs.hash_programs, NULL) ? skeleton->bss->programs_hash : 0;
 }
 
 void sampler_follow(struct sampler *sampler)
@@ -449,7 +456,21 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 	}
 }
 
-/* What the program has not sent yet. It no longer runs. */
+/* Has the program send what waits, while its clocks do not tick. False: it comes later. */
+static bool send_staged(const struct sampler *sampler)
+{
+	const struct sample_bpf *skeleton = sampler->skeleton;
+
+	if (!skeleton->rodata->has_loop)
+		return true; /* it never waits */
+	if (iterate(skeleton->progs.send_staged, skeleton->maps.scratches))
+		return true;
+	log_warn("agent", "some samples count with the next frequency", "cause=\"%s\"",
+		 strerrordesc_np(errno));
+	return false;
+}
+
+/* What the program has not sent yet. It never runs again: it would send the same. */
 static void take_staged(struct sampler *sampler)
 {
 	for (int cpu = 0; cpu < sampler->cpus; cpu++) {
@@ -609,7 +630,8 @@ void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz)
 	assert(frequency_hz && sampler->attached && !sampler->options.pids);
 	drop_clocks(&sampler->events, NULL, 0, true);
 	sampler_drain(sampler);
-	take_staged(sampler);
+	if (send_staged(sampler))
+		sampler_drain(sampler);
 	sampler->options.frequency_hz = frequency_hz;
 	sampler_follow_cpus(sampler); /* it opens a clock for every CPU that has none */
 }

@@ -1114,3 +1114,23 @@ int hash_programs(struct bpf_iter__bpf_prog *ctx)
 		programs_hash = (programs_hash ^ program->aux->id) * 0x9e3779b97f4a7c15ull;
 	return 0;
 }
+
+/*
+ * Run over the memories of all CPUs while no clock ticks: what waits there is sent now, so that it
+ * is with the samples before it. (Where there is no loop, none waits.)
+ */
+SEC("iter/bpf_map_elem")
+int send_staged(struct bpf_iter__bpf_map_elem *ctx)
+{
+	const __u32 *key = ctx->key;
+	struct scratch *scratch;
+	__u32 cpu;
+
+	if (!key)
+		return 0;
+	cpu = *key;
+	scratch = bpf_map_lookup_elem(&scratches, &cpu);
+	if (scratch && scratch->staged.count)
+		send(scratch);
+	return 0;
+}

@@ -179,6 +179,11 @@ void drain_metrics_register(void)
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
+uint64_t drain_taken_samples(void)
+{
+	return (uint64_t)metric_get(&samples_total);
+}
+
 uint64_t drain_lost_samples(void)
 {
 	return (uint64_t)(metric_get(&lost_ring_full) + metric_get(&lost_bad_record) +

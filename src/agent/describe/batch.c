@@ -60,6 +60,11 @@ void batch_metrics_register(void)
 	metrics_register(own, 1);
 }
 
+uint64_t batch_left_out_samples(void)
+{
+	return (uint64_t)metric_get(&samples_left_out);
+}
+
 static uint32_t string(struct builder *builder, const char *text)
 {
 	return tables_string(builder->tables, slice_of(text));

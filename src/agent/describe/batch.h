@@ -38,7 +38,8 @@ struct batch_window {
 	uint64_t batch_id;
 };
 
-void batch_metrics_register(void); /* once per process */
+void batch_metrics_register(void);     /* once per process */
+uint64_t batch_left_out_samples(void); /* by rules, since the start of the process; any thread */
 
 /* Adds the reports to empty tables. */
 void batch_build(struct tables *tables, const struct batch_window *window);
