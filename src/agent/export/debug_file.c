@@ -3,11 +3,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -37,24 +35,15 @@ int debug_file_root(int pid)
 	return fd >= 0 ? fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Looks before it opens, since opening a device can do things; and opens what it has looked at. */
-static int open_in(int root_fd, const char *path)
+static int open_in(struct debug_file_place *place, const char *path)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	const struct root_files_wish wish = {
+		.pid = place->pid, .root_fd = place->root_fd, .path = path, .is_last_followed = true
 	};
-	int found = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)), fd = -1;
-	struct stat status;
-	char self[48];
+	struct root_file file = root_files_open(place->files, &wish);
 
-	if (found < 0)
-		return -1;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", found);
-	if (!fstat(found, &status) && S_ISREG(status.st_mode))
-		fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	close(found);
-	return fd;
+	place->is_stuck |= file.is_stuck;
+	return file.fd;
 }
 
 static bool checksum_is(int fd, uint32_t wanted)
@@ -77,10 +66,10 @@ static bool checksum_is(int fd, uint32_t wanted)
 }
 
 /* Opens it when it is the wanted build's; `checksum` (may be NULL) decides for files without id. */
-static int open_matching(int root_fd, const char *path, const char *build_id,
+static int open_matching(struct debug_file_place *place, const char *path, const char *build_id,
 			 const uint32_t *checksum, struct strbuf *ret_path)
 {
-	int fd = open_in(root_fd, path);
+	int fd = open_in(place, path);
 	struct elf_info info;
 	bool is_good;
 
@@ -101,7 +90,7 @@ static int open_matching(int root_fd, const char *path, const char *build_id,
 	return fd;
 }
 
-static int open_by_id(int root_fd, const char *build_id, struct strbuf *ret_path)
+static int open_by_id(struct debug_file_place *place, const char *build_id, struct strbuf *ret_path)
 {
 	char path[PATH_MAX];
 	int len;
@@ -112,7 +101,7 @@ static int open_by_id(int root_fd, const char *build_id, struct strbuf *ret_path
 		       build_id + 2);
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return -1;
-	return open_matching(root_fd, path, build_id, NULL, ret_path);
+	return open_matching(place, path, build_id, NULL, ret_path);
 }
 
 struct link_search {
@@ -171,8 +160,8 @@ static int directory_len(struct slice path)
 	return len && len < PATH_MAX ? (int)len - 1 : 0;
 }
 
-static int open_by_link(int root_fd, int fd, struct slice path, const char *build_id,
-			struct strbuf *ret_path)
+static int open_by_link(struct debug_file_place *place, int fd, struct slice path,
+			const char *build_id, struct strbuf *ret_path)
 {
 	static const char *const places[][2] = { { "", "/" },
 						 { "", "/.debug/" },
@@ -191,20 +180,21 @@ static int open_by_link(int root_fd, int fd, struct slice path, const char *buil
 				   (const char *)link.bytes);
 
 		if (len > 0 && (size_t)len < sizeof(text))
-			found = open_matching(root_fd, text, build_id, &checksum, ret_path);
+			found = open_matching(place, text, build_id, &checksum, ret_path);
 	}
 	return found;
 }
 
-int debug_file_find(int root_fd, int fd, struct slice path, const char *build_id,
+int debug_file_find(struct debug_file_place *place, int fd, struct slice path, const char *build_id,
 		    struct strbuf *ret_path)
 {
-	int found = open_by_id(root_fd, build_id, ret_path);
+	int found = open_by_id(place, build_id, ret_path);
 
-	return found >= 0 ? found : open_by_link(root_fd, fd, path, build_id, ret_path);
+	return found >= 0 ? found : open_by_link(place, fd, path, build_id, ret_path);
 }
 
-int debug_file_find_alternate(int root_fd, int fd, struct slice path, struct strbuf *ret_path)
+int debug_file_find_alternate(struct debug_file_place *place, int fd, struct slice path,
+			      struct strbuf *ret_path)
 {
 	char id[ELF_BUILD_ID_TEXT_BYTES] = "", text[PATH_MAX];
 	struct link link;
@@ -218,7 +208,7 @@ int debug_file_find_alternate(int root_fd, int fd, struct slice path, struct str
 		return -1;
 	for (size_t i = 0; i < id_len; i++)
 		snprintf(id + 2 * i, 3, "%02x", link.bytes[link.name_len + 1 + i]);
-	found = open_by_id(root_fd, id, ret_path);
+	found = open_by_id(place, id, ret_path);
 	if (found >= 0)
 		return found;
 	if (link.bytes[0] == '/')
@@ -228,5 +218,5 @@ int debug_file_find_alternate(int root_fd, int fd, struct slice path, struct str
 			       (const char *)link.bytes);
 	if (len < 0 || (size_t)len >= sizeof(text))
 		return -1;
-	return open_matching(root_fd, text, id, NULL, ret_path);
+	return open_matching(place, text, id, NULL, ret_path);
 }

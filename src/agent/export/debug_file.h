@@ -6,12 +6,24 @@
  * By build id in /usr/lib/debug/.build-id, then by the binary's .gnu_debuglink beside it, in
  * .debug/ there and below /usr/lib/debug; likewise the file that dwz has moved common parts to
  * (.gnu_debugaltlink). A file counts only when it is regular and its build id is the wanted one;
- * without one, when the link's checksum fits. Blocks, as file systems do.
+ * without one, when the link's checksum fits.
+ *
+ * Other processes open them (files/root_files.h): a file system that does not answer takes a second
+ * of the caller's, and what comes from afar is a copy in memory, LENDER_COPY_BYTES_MAX at most.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUG_FILE_H
 #define FIRN_AGENT_EXPORT_DEBUG_FILE_H
 
+#include "agent/files/root_files.h"
 #include "base/strbuf.h"
+
+/* Where one looks. */
+struct debug_file_place {
+	struct root_files *files;
+	uint32_t pid;  /* whose binary it is; may have ended */
+	int root_fd;   /* debug_file_root */
+	bool is_stuck; /* set: something was not found since its file system does not answer */
+};
 
 /* The root directory of a process; this one's when it has gone. -1 when there is neither. */
 int debug_file_root(int pid);
@@ -20,10 +32,11 @@ int debug_file_root(int pid);
  * The debug file of the binary `fd`, whose path inside is `path`; -1 when there is none. `ret_path`
  * gets its path, as the process would see it.
  */
-int debug_file_find(int root_fd, int fd, struct slice path, const char *build_id,
+int debug_file_find(struct debug_file_place *place, int fd, struct slice path, const char *build_id,
 		    struct strbuf *ret_path);
 
 /* The alternate debug file that the debug file (or binary) `fd` at `path` names. */
-int debug_file_find_alternate(int root_fd, int fd, struct slice path, struct strbuf *ret_path);
+int debug_file_find_alternate(struct debug_file_place *place, int fd, struct slice path,
+			      struct strbuf *ret_path);
 
 #endif

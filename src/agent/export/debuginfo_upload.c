@@ -44,6 +44,7 @@ struct item {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char *path; /* owned */
 	int fd;
+	pid_t pid;
 	int root_fd;	/* of its process */
 	int64_t due_ns; /* monotonic */
 };
@@ -56,6 +57,7 @@ struct known {
 
 struct debuginfo_upload {
 	struct net_client *client; /* the thread's */
+	struct root_files *files;
 	uint64_t file_bytes_max, bytes_per_s;
 	int64_t retry_ns;
 	uint64_t sent_bytes; /* of the file under way, when last looked at */
@@ -126,6 +128,7 @@ static void enqueue_offered(struct debuginfo_upload *upload, const struct agent_
 {
 	struct item item = { .due_ns = clock_monotonic_ns(),
 			     .fd = fcntl(binary->fd, F_DUPFD_CLOEXEC, 0),
+			     .pid = binary->pid,
 			     .root_fd = debug_file_root(binary->pid),
 			     .path = mem_strndup(binary->path.data, binary->path.len) };
 
@@ -228,10 +231,11 @@ static int send_file(struct debuginfo_upload *upload, int fd, const char *path, 
 }
 
 /* The file with the parts that dwz has taken out of the one at `path`. */
-static int send_alternate(struct debuginfo_upload *upload, int root_fd, int fd, struct slice path)
+static int send_alternate(struct debuginfo_upload *upload, struct debug_file_place *place, int fd,
+			  struct slice path)
 {
 	struct strbuf found = { 0 };
-	int alternate = debug_file_find_alternate(root_fd, fd, path, &found), rc = 0;
+	int alternate = debug_file_find_alternate(place, fd, path, &found), rc = 0;
 	bool has_debug_info;
 
 	if (alternate >= 0) {
@@ -242,25 +246,38 @@ static int send_alternate(struct debuginfo_upload *upload, int root_fd, int fd, 
 	return rc;
 }
 
-static int send_item(struct debuginfo_upload *upload, const struct item *item)
+/* The separate debug file of a binary that has none of it inside, and what belongs to that. */
+static int send_debug_file(struct debuginfo_upload *upload, struct debug_file_place *place,
+			   const struct item *item)
 {
-	bool has_debug_info = false;
 	struct strbuf path = { 0 };
-	int rc = send_file(upload, item->fd, item->path, false, &has_debug_info), fd;
+	int fd = debug_file_find(place, item->fd, slice_of(item->path), item->build_id, &path);
+	bool has_debug_info;
+	int rc = 0;
 
-	if (!rc && has_debug_info)
-		return send_alternate(upload, item->root_fd, item->fd, slice_of(item->path));
-	fd = rc ? -1
-		: debug_file_find(item->root_fd, item->fd, slice_of(item->path), item->build_id,
-				  &path);
 	if (fd >= 0) {
 		rc = send_file(upload, fd, strbuf_text(&path), true, &has_debug_info);
 		if (!rc)
-			rc = send_alternate(upload, item->root_fd, fd, strbuf_slice(&path));
+			rc = send_alternate(upload, place, fd, strbuf_slice(&path));
 		close(fd);
 	}
 	strbuf_free(&path);
 	return rc;
+}
+
+static int send_item(struct debuginfo_upload *upload, const struct item *item)
+{
+	struct debug_file_place place = { .files = upload->files,
+					  .pid = (uint32_t)item->pid,
+					  .root_fd = item->root_fd };
+	bool has_debug_info = false;
+	int rc = send_file(upload, item->fd, item->path, false, &has_debug_info);
+
+	if (!rc && has_debug_info)
+		rc = send_alternate(upload, &place, item->fd, slice_of(item->path));
+	else if (!rc)
+		rc = send_debug_file(upload, &place, item);
+	return !rc && place.is_stuck ? -ERR_DEADLINE : rc;
 }
 
 /* Waits for an item that is due and takes it out. False at the end. */
@@ -338,6 +355,7 @@ int debuginfo_upload_new(const struct debuginfo_upload_options *options,
 	int rc;
 
 	pthread_once(&once, register_metrics);
+	upload->files = options->files;
 	upload->file_bytes_max =
 		options->file_bytes_max ? options->file_bytes_max : FILE_BYTES_DEFAULT;
 	upload->bytes_per_s = options->bytes_per_s ? options->bytes_per_s : BYTES_PER_S_DEFAULT;
@@ -370,6 +388,7 @@ void debuginfo_upload_free(struct debuginfo_upload *upload)
 		return;
 	lock_take(&upload->lock);
 	atomic_store(&upload->is_stopping, true);
+	root_files_stop(upload->files);
 	net_client_end_by(upload->client, clock_monotonic_ns());
 	lock_signal(&upload->wake);
 	lock_give(&upload->lock);

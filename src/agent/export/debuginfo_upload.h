@@ -8,7 +8,8 @@
  * installed, and the file that dwz moved parts of it to. Of all of them only what symbols need
  * (codec/elf/elf_extract.h) is sent. One thread of low priority sends one file at a time, and no
  * faster than it may; the queue is bounded (a full one refuses); files over a size are not sent.
- * What another agent is sending, or could not be sent, is tried again later.
+ * What another agent is sending, could not be sent, or lies on a file system that does not answer,
+ * is tried again later.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
@@ -16,13 +17,15 @@
 #include "agent/agent.h"
 
 struct debuginfo_upload;
+struct root_files;
 
 struct debuginfo_upload_options {
 	const char *address;		 /* HOST:PORT */
 	const struct net_access *access; /* net/client/client.h; may be NULL; borrowed */
-	uint64_t file_bytes_max;	 /* of what is extracted of one; 0 = default (1 GiB) */
-	uint64_t bytes_per_s;		 /* 0 = default (8 MiB) */
-	int64_t retry_ns;		 /* 0 = default (5 min) */
+	struct root_files *files; /* open debug files, and are stopped at the end; borrowed */
+	uint64_t file_bytes_max;  /* of what is extracted of one; 0 = default (1 GiB) */
+	uint64_t bytes_per_s;	  /* 0 = default (8 MiB) */
+	int64_t retry_ns;	  /* 0 = default (5 min) */
 };
 
 int debuginfo_upload_new(const struct debuginfo_upload_options *options,

@@ -16,6 +16,7 @@
 
 #include "agent/files/lender_wire.h"
 #include "agent/files/lender_worker.h"
+#include "agent/files/near_file.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -38,7 +39,8 @@ struct waiting {
 	char *path;
 };
 
-/* The requests for one worker, in order; the first `sent` were sent. */
+/* The requests for one worker, in order; the first `sent` were sent, to the worker that is there.
+ */
 struct lane {
 	int fd; /* -1: there is no worker */
 	uint32_t worker;
@@ -183,6 +185,17 @@ static struct waiting take_waiting(struct lane *lane)
 	return waiting;
 }
 
+/* Takes the first one that was not sent out of the order. */
+static struct waiting take_unsent(struct lane *lane)
+{
+	struct waiting *at = waiting_at(lane, lane->sent), waiting = *at;
+
+	assert(lane->sent < lane->count);
+	lane->count--;
+	memmove(at, at + 1, (lane->count - lane->sent) * sizeof(*at));
+	return waiting;
+}
+
 static bool send_one(const struct lane *lane, struct waiting *waiting)
 {
 	struct iovec parts[] = { { &waiting->question, sizeof(waiting->question) },
@@ -190,20 +203,6 @@ static bool send_one(const struct lane *lane, struct waiting *waiting)
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	return sendmsg(lane->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
-}
-
-static void send_waiting(struct lender *lender, struct lane *lane)
-{
-	int64_t now_ns = clock_monotonic_ns();
-
-	if (lane->fd < 0 && lane->count && now_ns >= lane->start_again_ns &&
-	    lender->stuck_count < LENDER_STUCK_MAX)
-		start_worker(lender, lane, now_ns);
-	if (lane->fd >= 0 && !lane->sent)
-		lane->moved_at_ns = now_ns;
-	while (lane->fd >= 0 && lane->sent < lane->count && lane->sent < UNANSWERED_MAX &&
-	       send_one(lane, waiting_at(lane, lane->sent)))
-		lane->sent++;
 }
 
 static struct lender_answer *add_answer(struct lender *lender, struct waiting *waiting)
@@ -236,8 +235,6 @@ static void fail_first(struct lender *lender, struct lane *lane, bool is_stuck)
 	metric_add(&failed, 1);
 }
 
-/* ---- workers that do not get on ---- */
-
 static bool is_stuck_device(const struct lender *lender, uint64_t device)
 {
 	for (size_t i = 0; i < lender->stuck_count; i++)
@@ -245,6 +242,45 @@ static bool is_stuck_device(const struct lender *lender, uint64_t device)
 			return true;
 	return false;
 }
+
+/* The file system does not answer, or so many do not that only those of this host are asked. */
+static bool is_given_up(const struct lender *lender, uint64_t device)
+{
+	return is_stuck_device(lender, device) ||
+	       (device && lender->stuck_count >= LENDER_STUCK_FAR_MAX &&
+		(device & LENDER_VIEW || !near_file_is_device(device)));
+}
+
+static void fail_unsent(struct lender *lender, struct lane *lane)
+{
+	struct waiting waiting = take_unsent(lane);
+
+	add_answer(lender, &waiting)->is_stuck = true;
+	metric_add(&failed, 1);
+}
+
+static void send_waiting(struct lender *lender, struct lane *lane)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (lane->fd < 0 && lane->count && now_ns >= lane->start_again_ns &&
+	    lender->stuck_count < LENDER_STUCK_MAX)
+		start_worker(lender, lane, now_ns);
+	if (lane->fd >= 0 && !lane->sent)
+		lane->moved_at_ns = now_ns;
+	while (lane->fd >= 0 && lane->sent < lane->count && lane->sent < UNANSWERED_MAX) {
+		struct waiting *waiting = waiting_at(lane, lane->sent);
+
+		if (is_given_up(lender, waiting->question.request.key.device))
+			fail_unsent(lender, lane);
+		else if (send_one(lane, waiting))
+			lane->sent++;
+		else
+			break;
+	}
+}
+
+/* ---- workers that do not get on ---- */
 
 static bool is_far_device(const struct lender *lender, uint64_t device)
 {
@@ -283,24 +319,6 @@ static bool is_stuck(const struct lane *lane, int64_t now_ns)
 	return still_ns >= STARVED_NS || (lane->pid && is_waiting(lane->pid));
 }
 
-/* Requests for files of the device are failed, the others sent anew. */
-static void fail_device(struct lender *lender, struct lane *lane, uint64_t device)
-{
-	size_t count = lane->count;
-
-	lane->sent = 0;
-	for (size_t i = 0; i < count; i++) {
-		struct waiting waiting = take_waiting(lane);
-
-		if (waiting.question.request.key.device == device) {
-			add_answer(lender, &waiting)->is_stuck = true;
-			metric_add(&failed, 1);
-		} else {
-			add_waiting(lane, &waiting);
-		}
-	}
-}
-
 static void lose_worker(struct lane *lane)
 {
 	lane->fd = -1;
@@ -333,7 +351,6 @@ static void give_up(struct lender *lender, struct lane *lane)
 	lose_worker(lane);
 	lane->start_again_ns = 0;
 	fail_first(lender, lane, true);
-	fail_device(lender, lane, device);
 }
 
 /* True if the other end is closed: what a stuck worker still says is of no use to anyone. */
@@ -550,7 +567,7 @@ bool lender_ask(struct lender *lender, const struct lender_request *request)
 						 .path_bytes = (uint32_t)path_bytes } };
 
 	if (lender->lanes[LANE_NEAR].count + lender->lanes[LANE_FAR].count >= LENDER_WAITING_MAX ||
-	    path_bytes > LENDER_PATH_BYTES_MAX || is_stuck_device(lender, device)) {
+	    path_bytes > LENDER_PATH_BYTES_MAX || is_given_up(lender, device)) {
 		metric_add(&refused, 1);
 		return false;
 	}

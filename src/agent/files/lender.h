@@ -13,7 +13,9 @@
  * the descriptor never touches the far file system. A worker that does not get on is left to
  * itself: it is killed, which it may not notice, counted as stuck, and another one takes its place;
  * no further file of that device is asked for until the stuck one has ended, LENDER_PENALTY_NS at
- * least: a wait that can be killed would otherwise be begun again and again.
+ * least: a wait that can be killed would otherwise be begun again and again. With
+ * LENDER_STUCK_FAR_MAX stuck, files are opened on this host's disks and memory alone, so that no
+ * number of dead file systems takes the names of programs that are on none of them.
  *
  * One thread at a time. Nothing here waits but lender_wait, for as long as it is told.
  * Bounds: LENDER_WAITING_MAX requests, LENDER_STUCK_MAX stuck workers, copies of
@@ -33,6 +35,7 @@
 
 #define LENDER_WAITING_MAX 4096
 #define LENDER_STUCK_MAX 16
+#define LENDER_STUCK_FAR_MAX 12
 #define LENDER_COPY_BYTES_MAX ((uint64_t)256 << 20)
 #define LENDER_PENALTY_NS (10 * CLOCK_NS_PER_S) /* a device that kept one waiting is left alone */
 /* Set in a `device` that is no device, but all that has one directory for its root. */
@@ -44,7 +47,7 @@ enum lender_wish {
 	LENDER_MAPPED,	/* the file with this key that is mapped at this place */
 	LENDER_KEY,	/* the key alone: when the file mapped there was changed */
 	LENDER_PROGRAM, /* the regular file at a path of this process's own root */
-	LENDER_IN_ROOT, /* the regular file at a path in the root of place.pids[0] */
+	LENDER_IN_ROOT, /* the regular file at a path in the root of place.pids[0], or in `root` */
 };
 
 /* Of LENDER_IN_ROOT: what is copied of a far file; the copy has it where the file has it. */
@@ -54,11 +57,18 @@ struct lender_part {
 	bool is_end;	    /* of more than that the last, else the first */
 };
 
+/* An open root directory, which outlives its process. */
+struct lender_root {
+	uint32_t holder; /* the process that has it open; 0 = there is none */
+	int fd;		 /* there */
+};
+
 struct lender_request {
 	enum lender_wish wish;
 	struct opener_place place;
 	struct file_key key; /* of LENDER_KEY: inode and device */
 	const char *path;    /* of all but LENDER_MAPPED; for LENDER_KEY as the process sees it */
+	struct lender_root root; /* of LENDER_IN_ROOT */
 	struct lender_part part;
 	bool is_last_followed; /* of LENDER_IN_ROOT: a symbolic link in the last place is */
 	uint64_t mark;	       /* comes back with the answer */

@@ -148,11 +148,16 @@ static int open_regular(int root, const char *path, bool is_last_followed, struc
 static int open_in_root(struct worker *worker, const struct lender_request *request,
 			const char *path)
 {
-	char of_process[32];
+	char of_process[48];
 	struct stat stat;
 	int root, fd;
 
-	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/root", request->place.pids[0]);
+	if (request->root.holder)
+		snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/fd/%d",
+			 request->root.holder, request->root.fd);
+	else
+		snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/root",
+			 request->place.pids[0]);
 	root = open(of_process, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
@@ -222,7 +227,7 @@ static int copy_far(struct worker *worker, int fd, const struct lender_part *par
 
 static bool is_near(const struct worker *worker, const struct lender_request *request, int fd)
 {
-	if (request->wish == LENDER_IN_ROOT && request->part.bytes_max)
+	if (request->wish == LENDER_IN_ROOT && (request->part.bytes_max || request->root.holder))
 		return near_file_is_written(fd, request->place.pids[0]);
 	return near_file_is(fd, worker->reply.key.device);
 }

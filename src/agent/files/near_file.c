@@ -61,7 +61,7 @@ static bool line_is_near(const char *line, const char *device)
 }
 
 /* What lies below an overlay: a disk has a number of its own, other things are looked up. */
-static bool is_near_device(uint64_t device)
+bool near_file_is_device(uint64_t device)
 {
 	FILE *mounts;
 	char text[32], *line = NULL;
@@ -95,7 +95,7 @@ bool near_file_is(int fd, uint64_t device)
 	if (fstatfs(fd, &found))
 		return false;
 	if ((uint32_t)found.f_type == OVERLAYFS_SUPER_MAGIC)
-		return is_near_device(device);
+		return near_file_is_device(device);
 	return is_near_type((uint32_t)found.f_type);
 }
 

@@ -12,6 +12,9 @@
 /* `device` as in struct file_key: of the file that has the pages, below any overlay. */
 bool near_file_is(int fd, uint64_t device);
 
+/* Whether a device is known to be of this host, without asking it. */
+bool near_file_is_device(uint64_t device);
+
 /* The same of a file that was written to, as process `pid` sees it: on an overlay its upper side.
  */
 bool near_file_is_written(int fd, uint32_t pid);

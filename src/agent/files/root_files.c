@@ -62,29 +62,39 @@ void root_files_stop(struct root_files *files)
 		files->is_stopping = true;
 }
 
+/* The root directory and where it is mounted, told without asking its file system anything. */
+static uint64_t hash_root(int fd)
+{
+	struct statx root;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &root))
+		return 0;
+	return hash_mix(
+		hash_mix(root.stx_ino, (uint64_t)root.stx_dev_major << 32 | root.stx_dev_minor),
+		root.stx_mask & STATX_MNT_ID ? root.stx_mnt_id : 0);
+}
+
 /*
  * What stands for the device where that is not known before the file is opened: the root directory
- * of the process and its mounts. Told without asking its file system anything.
+ * of the process and its mounts.
  */
-static uint64_t view_of(uint32_t pid)
+static uint64_t view_of(const struct root_files_wish *wish)
 {
-	struct statx root = { 0 };
-	struct stat mounts = { 0 };
+	struct stat mounts;
+	uint64_t root = 0;
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
+	if (wish->root_fd > 0)
+		return LENDER_VIEW | hash_root(wish->root_fd);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", wish->pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &root))
-		root = (struct statx){ 0 };
-	if (fd >= 0)
+	if (fd >= 0) {
+		root = hash_root(fd);
 		close(fd);
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/mnt", pid);
-	if (stat(path, &mounts))
-		mounts = (struct stat){ 0 };
-	return LENDER_VIEW | hash_mix(hash_mix(root.stx_ino, (uint64_t)root.stx_dev_major << 32 |
-								     root.stx_dev_minor),
-				      mounts.st_ino);
+	}
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/mnt", wish->pid);
+	return LENDER_VIEW | hash_mix(root, stat(path, &mounts) ? 0 : mounts.st_ino);
 }
 
 /* The answer with this mark; those that came too late for others are dropped. */
@@ -144,13 +154,15 @@ struct root_file root_files_open(struct root_files *files, const struct root_fil
 	struct lender_request request = {
 		.wish = LENDER_IN_ROOT,
 		.place = { .pids = { wish->pid }, .pids_count = 1 },
-		.key = { .device = wish->device ? wish->device : view_of(wish->pid) },
+		.key = { .device = wish->device ? wish->device : view_of(wish) },
 		.path = wish->path,
 		.part = wish->part,
 		.is_last_followed = wish->is_last_followed,
 	};
 	struct root_file file;
 
+	if (wish->root_fd > 0)
+		request.root = (struct lender_root){ (uint32_t)getpid(), wish->root_fd };
 	lock_take(&files->lock);
 	request.mark = ++files->last_mark;
 	file = ask(files, &request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * root_files - opens files of other processes by path, as they see them, for any thread that can
+ * root_files - opens files of other processes by path, as they see them, for any thread that may
  * wait a moment: one second for a file system that does not answer, ROOT_FILES_WAIT_NS for what is
  * slow. A lender (lender.h) of its own does it: files that are far come as copies in memory, so no
  * descriptor that is given out can keep anybody waiting.
@@ -21,6 +21,7 @@ struct root_files;
 
 struct root_files_wish {
 	uint32_t pid;
+	int root_fd; /* > 0: the root directory of the process, which may have gone, open here */
 	const char *path;
 	bool is_last_followed; /* a symbolic link in the last place is */
 	uint64_t device;       /* as in struct file_key; 0 = not known */

@@ -12,6 +12,7 @@
 #include "agent/describe/labels_preview.h"
 #include "agent/export/debuginfo_upload.h"
 #include "agent/export/exporter.h"
+#include "agent/files/root_files.h"
 #include "agent/identify/cloud_names.h"
 #include "agent/identify/pod_names.h"
 #include "base/log.h"
@@ -179,7 +180,7 @@ static void reload(struct agent *agent, const char *path)
 }
 
 static int profile(const struct agent_verb_options *values, const struct hosts *hosts,
-		   struct err *err)
+		   struct root_files *debug_files, struct err *err)
 {
 	struct exporter_options export = { .address = values->remote_store_address,
 					   .access = &values->access,
@@ -203,7 +204,8 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 		.binary_seen_context = &channel,
 	};
 	struct debuginfo_upload_options upload = { .address = values->remote_store_address,
-						   .access = &values->access };
+						   .access = &values->access,
+						   .files = debug_files };
 	struct debuginfo_upload *uploads = NULL;
 	struct net_server *metrics;
 	struct exporter *exporter;
@@ -220,7 +222,7 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 		return rc;
 	}
 	start.deliver_context = exporter;
-	if (!channel && !values->debuginfo_upload_disable) {
+	if (debug_files) {
 		rc = debuginfo_upload_new(&upload, &uploads, err);
 		start.binary_seen = debuginfo_upload_offer;
 		start.binary_seen_context = uploads;
@@ -301,6 +303,7 @@ static int run(int argc, char **argv)
 		.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 	};
 	struct option_operands operands;
+	struct root_files *debug_files = NULL;
 	struct hosts hosts = { 0 };
 	struct err err;
 	int code = verb_parse(&verb_agent, argc, argv, &values, &operands);
@@ -329,11 +332,18 @@ static int run(int argc, char **argv)
 			return verb_error(&verb_agent, &err);
 		}
 	}
-	code = agent_confine(&err);
+	/* Before privileges go, as the agent's own. */
+	if (!values.binary_channel && !values.debuginfo_upload_disable)
+		code = root_files_new(&debug_files, &err);
+	else
+		code = 0;
+	if (!code)
+		code = agent_confine(&err);
 	if (!code)
 		code = read_listener(&values, &hosts, &err);
 	if (!code)
-		code = profile(&values, &hosts, &err);
+		code = profile(&values, &hosts, debug_files, &err);
+	root_files_unref(debug_files);
 	hosts_free(&hosts);
 	return code ? verb_error(&verb_agent, &err) : VERB_OK;
 }

@@ -17,7 +17,8 @@
 
 struct root {
 	char path[64];
-	int fd, program_fd;
+	int program_fd;
+	struct debug_file_place place;
 	struct elf_info info;
 	struct strbuf found;
 };
@@ -44,7 +45,9 @@ static int set_up(void **state)
 		       "objcopy --only-keep-debug app/program debug && strip app/program"))
 		return -1;
 	snprintf(path, sizeof(path), "%s/app/program", root->path);
-	root->fd = open(root->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_files_new(&root->place.files, NULL))
+		return -1;
+	root->place.root_fd = open(root->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	root->program_fd = open(path, O_RDONLY | O_CLOEXEC);
 	*state = root;
 	return elf_read_info(root->program_fd, path, &root->info, NULL);
@@ -55,7 +58,8 @@ static int tear_down(void **state)
 	struct root *root = *state;
 	char command[96];
 
-	close(root->fd);
+	close(root->place.root_fd);
+	root_files_unref(root->place.files);
 	close(root->program_fd);
 	strbuf_free(&root->found);
 	snprintf(command, sizeof(command), "rm -r %s", root->path);
@@ -65,7 +69,7 @@ static int tear_down(void **state)
 
 static const char *find(struct root *root)
 {
-	int fd = debug_file_find(root->fd, root->program_fd, SLICE_LITERAL("/app/program"),
+	int fd = debug_file_find(&root->place, root->program_fd, SLICE_LITERAL("/app/program"),
 				 root->info.build_id, &root->found);
 
 	if (fd < 0)
@@ -197,11 +201,12 @@ static void alternate_by_its_build_id(void **state)
 			      "-M /usr/lib/debug/.dwz/common.debug one.debug two.debug"));
 	snprintf(path, sizeof(path), "%s/one.debug", root->path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	alternate = debug_file_find_alternate(root->fd, fd, SLICE_LITERAL("/one.debug"), &found);
+	alternate =
+		debug_file_find_alternate(&root->place, fd, SLICE_LITERAL("/one.debug"), &found);
 	assert_true(alternate >= 0);
 	assert_string_equal(strbuf_text(&found), "/usr/lib/debug/.dwz/common.debug");
 	close(alternate);
-	assert_true(debug_file_find_alternate(root->fd, root->program_fd,
+	assert_true(debug_file_find_alternate(&root->place, root->program_fd,
 					      SLICE_LITERAL("/app/program"), &found) < 0);
 	close(fd);
 	strbuf_free(&found);

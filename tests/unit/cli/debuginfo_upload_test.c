@@ -16,6 +16,7 @@
 
 #include "agent/export/debuginfo_client.h"
 #include "agent/export/debuginfo_upload.h"
+#include "agent/files/root_files.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -28,6 +29,7 @@
 struct world {
 	char path[64], address[64];
 	struct server *server;
+	struct root_files *files;
 	struct elf_info info;
 	int fd; /* this program */
 };
@@ -41,6 +43,7 @@ static int set_up(void **state)
 
 	*state = world;
 	log_set(LOG_ERROR, LOG_LOGFMT);
+	assert_int_equal(root_files_new(&world->files, &err), 0); /* before there are threads */
 	snprintf(world->path, sizeof(world->path), "/tmp/firn-upload-XXXXXX");
 	assert_non_null(mkdtemp(world->path));
 	if (server_start(&options, &world->server, &err))
@@ -59,6 +62,7 @@ static int tear_down(void **state)
 
 	close(world->fd);
 	server_stop(world->server);
+	root_files_unref(world->files);
 	snprintf(command, sizeof(command), "rm -r '%s'", world->path);
 	assert_int_equal(system(command), 0);
 	free(world);
@@ -92,6 +96,7 @@ static bool wait_for(const char *line, double wanted)
 static struct debuginfo_upload *new_upload(const struct world *world, uint64_t file_bytes_max)
 {
 	struct debuginfo_upload_options options = { .address = world->address,
+						    .files = world->files,
 						    .file_bytes_max = file_bytes_max,
 						    .retry_ns = 20 * CLOCK_NS_PER_MS };
 	struct debuginfo_upload *upload;
@@ -123,7 +128,8 @@ static uint64_t extract_bytes(const struct world *world)
 static void a_large_file_takes_its_time(void **state)
 {
 	struct world *world = *state;
-	struct debuginfo_upload_options options = { .address = world->address };
+	struct debuginfo_upload_options options = { .address = world->address,
+						    .files = world->files };
 	struct debuginfo_upload *upload;
 	double kept = metric("firn_debuginfo_uploads_total{result=\"kept\"} ");
 	int64_t began_ns;
