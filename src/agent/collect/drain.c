@@ -346,6 +346,20 @@ static void end_window(struct drain *drain)
 	metric_add(&windows_total, 1);
 }
 
+/* For jit_note. Only the kernel side's lists have what was mapped a moment ago. */
+static uint64_t files_mapped(const struct drain *drain, uint32_t process,
+			     const struct space *mappings)
+{
+	uint64_t hash = 1;
+
+	if (!tracker_process(&drain->tracker, process)->space_is_whole)
+		return 0;
+	for (uint32_t i = 0; i < mappings->count; i++)
+		if (mappings->mappings[i].kind == MAPPING_FILE)
+			hash = hash_mix(hash, (uintptr_t)mappings->mappings[i].binary);
+	return hash;
+}
+
 /* Of a stack that was not there before: the names of its generated code will be wanted. */
 static void note_generated(struct drain *drain, uint32_t process, uint32_t space, int64_t now_ns)
 {
@@ -356,11 +370,16 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 		&tracker_process(&drain->tracker, process)->identity;
 	bool has_code = runtimes_has_code(drain->runtimes, identity);
 
+	uint64_t mapped = 0;
+
 	for (size_t i = 0; mappings && i < drain->key.stack.user_count; i++) {
 		const struct mapping *mapping = space_find(mappings, addresses[i]);
+		bool is_generated = mapping_is_generated(mapping);
 
-		if (mapping_is_generated(mapping))
-			jit_note(drain->jit, identity, addresses[i], now_ns);
+		if (is_generated && !mapped)
+			mapped = files_mapped(drain, process, mappings);
+		if (is_generated)
+			jit_note(drain->jit, identity, addresses[i], mapped, now_ns);
 		if (has_code && !mapping_is_elf(mapping, addresses[i]))
 			runtimes_note_code(drain->runtimes, identity, addresses[i], now_ns);
 	}

@@ -196,7 +196,8 @@ static void read_own_context(struct process_reading *reading)
 
 void process_reading_do(struct process_reading *reading)
 {
-	read_own_context(reading);
+	if (!reading->is_young)
+		read_own_context(reading);
 	read_environment(reading);
 	read_command_line(reading);
 }

@@ -21,6 +21,7 @@ struct process_reading {
 	int proc; /* /proc/PID, open: it is of one process, whatever becomes of the number */
 	struct strbuf variables; /* names, each with its NUL */
 	uint64_t context_at;	 /* of the context's header when it was last found; 0 = not known */
+	bool is_young;		 /* it cannot have published a context yet: none is looked for */
 	struct meta_labels labels;
 };
 

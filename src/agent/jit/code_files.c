@@ -21,7 +21,7 @@
 
 struct looked_at {
 	struct root_files *files;
-	const struct code_reader *perf_map, *jitdump; /* what is read of them already */
+	const struct code_files_wish *wish;
 	uint32_t pid;
 	int proc;
 	uint32_t own_pid; /* as the process sees itself */
@@ -136,7 +136,7 @@ static void open_perf_map(const struct looked_at *looked, struct code_files *ret
 	char path[48];
 	struct root_files_wish wish = { .pid = looked->pid,
 					.path = path,
-					.part = code_reader_wants(looked->perf_map) };
+					.part = code_reader_wants(looked->wish->perf_map) };
 	struct root_file file;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", looked->own_pid);
@@ -164,7 +164,7 @@ static void open_jitdump(const struct looked_at *looked, const struct procmaps_l
 	struct root_files_wish wish = { .pid = looked->pid,
 					.device = (uint64_t)line->dev_major << MINOR_BITS |
 						  line->dev_minor,
-					.part = code_reader_wants(looked->jitdump) };
+					.part = code_reader_wants(looked->wish->jitdump) };
 	struct root_file file;
 
 	procmaps_add_path(&path, line->path);
@@ -229,7 +229,8 @@ static bool look(struct looked_at *looked, const struct process_identity *identi
 	if (!is_process(looked->proc, identity) || !read_status(looked))
 		return false;
 	open_perf_map(looked, ret);
-	look_at_maps(looked, ret);
+	if (looked->wish->look_at_mappings)
+		look_at_maps(looked, ret);
 	if (is_process(looked->proc, identity))
 		return true;
 	close_files(ret);
@@ -237,13 +238,11 @@ static bool look(struct looked_at *looked, const struct process_identity *identi
 }
 
 bool code_files_open(struct root_files *files, const struct process_identity *identity,
-		     const struct code_reader *perf_map, const struct code_reader *jitdump,
-		     struct code_files *ret)
+		     const struct code_files_wish *wish, struct code_files *ret)
 {
 	struct looked_at looked = { .files = files,
 				    .pid = identity->pid,
-				    .perf_map = perf_map,
-				    .jitdump = jitdump,
+				    .wish = wish,
 				    .began_at_ns = wall_clock_of(identity->start_ns) };
 	struct code_files found = { .perf_map.fd = -1, .jitdump.fd = -1, .runtime = FRAME_NATIVE };
 	char path[32];

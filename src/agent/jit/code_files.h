@@ -26,12 +26,16 @@ struct code_files {
 	int64_t cpu_ns;			    /* that other processes took */
 };
 
+struct code_files_wish {
+	const struct code_reader *perf_map, *jitdump; /* what is read of them already */
+	bool look_at_mappings; /* else no jitdump is looked for, and the runtime is not told */
+};
+
 /*
  * False when the process is gone, or its number another's. Of files that have to be copied, what
  * the readers have not read yet. The caller closes the descriptors.
  */
 bool code_files_open(struct root_files *files, const struct process_identity *identity,
-		     const struct code_reader *perf_map, const struct code_reader *jitdump,
-		     struct code_files *ret);
+		     const struct code_files_wish *wish, struct code_files *ret);
 
 #endif

@@ -32,7 +32,9 @@ struct files {
 	struct code_map_builder builder;
 	struct code_map *map; /* the last one built */
 	enum frame_kind runtime;
-	bool is_stuck; /* one is where a file system does not answer */
+	bool is_stuck;	 /* one is where a file system does not answer */
+	uint64_t mapped; /* that is being read (jit_note); the worker has a copy */
+	uint64_t looked; /* the same when all mappings were last gone through; 0 = not yet */
 };
 
 struct entry {
@@ -46,10 +48,11 @@ struct entry {
 	enum frame_kind runtime;
 	size_t bytes; /* of the newest map */
 	size_t open_files;
-	bool has_files; /* some were found */
-	bool queued;	/* or being read */
-	bool unknown;	/* an address without a name since it was last queued */
-	bool forgotten; /* the worker frees it */
+	bool has_files;	 /* some were found */
+	bool queued;	 /* or being read */
+	bool unknown;	 /* an address without a name since it was last queued */
+	bool forgotten;	 /* the worker frees it */
+	uint64_t mapped; /* see jit_note */
 	int64_t read_at_ns, read_again_at_ns, interval_ns;
 	struct entry *next; /* in the queue */
 };
@@ -121,6 +124,12 @@ static struct entry *entry_new(const struct process_identity *identity, int64_t 
 	return entry;
 }
 
+/* A jitdump is among the files that are mapped; with those that were there, so was none. */
+static bool must_look_at_mappings(const struct files *files)
+{
+	return !files->mapped || files->mapped != files->looked || files->jitdump.inode;
+}
+
 /*
  * One turn, without the lock. True when there is more to read; *ret_cpu_ns is what other processes
  * took for it.
@@ -128,17 +137,25 @@ static struct entry *entry_new(const struct process_identity *identity, int64_t 
 static bool read_files(const struct jit *jit, struct files *files, bool keep_open,
 		       int64_t *ret_cpu_ns)
 {
+	struct code_files_wish wish = {
+		.perf_map = &files->perf_map,
+		.jitdump = &files->jitdump,
+		.look_at_mappings = must_look_at_mappings(files),
+	};
 	struct code_files found;
 	struct code_map *map;
 	size_t dropped;
 	bool more;
 
 	*ret_cpu_ns = 0;
-	if (code_files_open(jit->files, &files->identity, &files->perf_map, &files->jitdump,
-			    &found)) { /* else those opened before are left */
+	if (code_files_open(jit->files, &files->identity, &wish, &found)) {
+		/* Else those opened before are left. */
 		code_reader_adopt(&files->perf_map, &found.perf_map);
 		code_reader_adopt(&files->jitdump, &found.jitdump);
-		files->runtime = found.runtime;
+		if (wish.look_at_mappings) {
+			files->runtime = found.runtime;
+			files->looked = found.is_stuck ? 0 : files->mapped;
+		}
 		*ret_cpu_ns = found.cpu_ns;
 		metric_add(&jit_stuck, found.is_stuck && !files->is_stuck);
 		files->is_stuck = found.is_stuck;
@@ -231,6 +248,7 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 	worker->began_at_ns = began_at_ns;
 	worker->busy = true;
 	worker->reading = entry;
+	files->mapped = entry->mapped;
 	lock_give(&jit->lock);
 	if (room)
 		more = read_files(jit, files, keep_open, &cpu_ns);
@@ -511,7 +529,7 @@ static void take_fresh(struct entry *entry)
 }
 
 void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,
-	      int64_t now_ns)
+	      uint64_t mapped, int64_t now_ns)
 {
 	struct entry *entry = find_entry(jit, identity);
 	struct code_place place;
@@ -529,6 +547,7 @@ void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t
 	take_fresh(entry);
 	if (entry->files && !code_map_find(entry->map, address, &place)) {
 		entry->unknown = true;
+		entry->mapped = mapped;
 		if (!entry->queued && now_ns >= entry->read_again_at_ns)
 			queue(jit, entry);
 		look_after_worker(jit, now_ns);

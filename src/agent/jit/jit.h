@@ -38,9 +38,13 @@ struct jit *jit_new(uint64_t memory_bytes, struct root_files *files);
 /* Stops `files`. Accepts NULL; waits for the thread unless that is stuck. */
 void jit_free(struct jit *jit);
 
-/* An address of the process was sampled outside of files: its name should be there at the end. */
+/*
+ * An address of the process was sampled outside of files: its name should be there at the end.
+ * `mapped` is a number that changes with the files which the process maps to run them, so that its
+ * mappings are not gone through again in vain; 0 = not known.
+ */
 void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,
-	      int64_t now_ns);
+	      uint64_t mapped, int64_t now_ns);
 
 /*
  * At the end of a window, before names are asked for: reads once more for addresses without a name

@@ -2,6 +2,7 @@
 #include "agent/procs/process_attributes.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "agent/files/job_thread.h"
 #include "agent/identify/process_reading.h"
@@ -9,6 +10,12 @@
 #include "base/mem.h"
 
 #define COST_FACTOR 1000
+
+/*
+ * A process publishes its context once its SDK runs, which takes longer than most processes of a
+ * build live. To look for one means to go through all of its mappings.
+ */
+#define CONTEXT_AGE_NS CLOCK_NS_PER_S
 
 struct reading_job {
 	struct job job;
@@ -92,6 +99,15 @@ void process_attributes_set_variables(struct process_attributes *attributes,
 	attributes->variables_version++;
 }
 
+static bool is_young(const struct process *process)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec <
+	       (int64_t)process->identity.start_ns + CONTEXT_AGE_NS;
+}
+
 void process_attributes_want(struct process_attributes *attributes, struct process *process,
 			     int64_t now_ns)
 {
@@ -113,6 +129,7 @@ void process_attributes_want(struct process_attributes *attributes, struct proce
 	job->variables_version = attributes->variables_version;
 	job->reading.proc = proc;
 	job->reading.context_at = look->context_at;
+	job->reading.is_young = is_young(process);
 	strbuf_add_slice(&job->reading.variables, strbuf_slice(&attributes->variables));
 	look->is_asked = job_thread_put(attributes->thread, &job->job, now_ns);
 }

@@ -4,9 +4,10 @@
  * thread of its own (firn-attributes) while samples go on being taken.
  *
  * A process is read when it is first seen, and again after 2 s, 10 s, a minute, and then each five
- * minutes while it has samples: a program publishes its context when its libraries are set up. The
- * next reading is at least a thousand times as far away as the last one took, so one process never
- * costs more than a thousandth of a core.
+ * minutes while it has samples: a program publishes its context when its libraries are set up,
+ * which is why none is looked for in its first second. The next reading is at least a thousand
+ * times as far away as the last one took, so one process never costs more than a thousandth of a
+ * core.
  *
  * For the drain thread, like the processes.
  */

@@ -85,7 +85,7 @@ static const char *name_of(struct jit *jit, uint64_t address)
 	struct code_name name;
 	struct slice raw;
 
-	jit_note(jit, &identity, address, clock_monotonic_ns());
+	jit_note(jit, &identity, address, 0, clock_monotonic_ns());
 	jit_settle(jit, LONG_NS);
 	if (!jit_find(jit, &identity, address, &name, &raw))
 		return "";
@@ -198,7 +198,7 @@ static void another_process_of_that_number_is_not_read(void **state)
 	(void)state;
 	write_map("w", "1000 10 first\n");
 	identity.start_ns += CLOCK_NS_PER_S;
-	jit_note(jit, &identity, 0x1000, clock_monotonic_ns());
+	jit_note(jit, &identity, 0x1000, 0, clock_monotonic_ns());
 	jit_settle(jit, LONG_NS);
 	assert_false(jit_find(jit, &identity, 0x1000, &name, &raw));
 	jit_free(jit);
@@ -214,10 +214,10 @@ static void readings_are_spaced_out(void **state)
 
 	(void)state;
 	write_map("w", "1000 10 first\n");
-	jit_note(jit, &identity, 0x1000, now_ns);
+	jit_note(jit, &identity, 0x1000, 0, now_ns);
 	jit_settle(jit, LONG_NS);
 	write_map("a", "2000 10 second\n");
-	jit_note(jit, &identity, 0x2000, now_ns + 1); /* too soon */
+	jit_note(jit, &identity, 0x2000, 0, now_ns + 1); /* too soon */
 	assert_false(jit_find(jit, &identity, 0x2000, &name, &raw));
 	jit_settle(jit, LONG_NS); /* the end of a window is a reason */
 	assert_true(jit_find(jit, &identity, 0x2000, &name, &raw));
@@ -318,6 +318,49 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 	rmdir(folder);
 }
 
+static bool is_named_with(struct jit *jit, uint64_t address, uint64_t mapped)
+{
+	struct process_identity identity = identity_of(getpid());
+	struct code_name name;
+	struct slice raw;
+
+	jit_note(jit, &identity, address, mapped, clock_monotonic_ns());
+	jit_settle(jit, LONG_NS);
+	return jit_find(jit, &identity, address, &name, &raw);
+}
+
+static void mappings_are_gone_through_again_when_others_are_mapped(void **state)
+{
+	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
+	char folder[] = "/tmp/firn-jit-XXXXXX", path[64];
+	struct jit *jit = new_jit();
+	FILE *file;
+	void *marker;
+
+	(void)state;
+	write_map("w", "9000 10 in_perf_map\n"); /* so that each window's end is a reason to look */
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid());
+	file = fopen(path, "w+");
+	assert_non_null(file);
+	fwrite(header, sizeof(header), 1, file);
+	put_load(file, 0x1000, "plain");
+	fflush(file);
+	assert_false(is_named_with(jit, 0x1000, 5));
+	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
+	assert_ptr_not_equal(marker, MAP_FAILED);
+	assert_false(is_named_with(jit, 0x1000, 5)); /* nothing new, we are told */
+	assert_true(is_named_with(jit, 0x1000, 6));
+	put_load(file, 0x2000, "later");
+	fflush(file);
+	assert_true(is_named_with(jit, 0x2000, 6)); /* one that was found is followed */
+	fclose(file);
+	munmap(marker, 4096);
+	jit_free(jit);
+	unlink(path);
+	rmdir(folder);
+}
+
 static void large_maps_are_read_in_turns(void **state)
 {
 	struct jit *jit = new_jit();
@@ -400,7 +443,7 @@ static void greedy_processes_share_a_budget(void **state)
 	began = cpu_seconds();
 	for (int round = 0; round < 40; round++) {
 		for (size_t i = 0; i < GREEDY; i++)
-			jit_note(jit, &identities[i], 0x10, clock_monotonic_ns());
+			jit_note(jit, &identities[i], 0x10, 0, clock_monotonic_ns());
 		jit_settle(jit, 100 * CLOCK_NS_PER_MS);
 		jit_sweep(jit, clock_monotonic_ns());
 	}
@@ -536,7 +579,7 @@ static void a_file_system_that_never_answers_holds_nobody_up(void **state)
 	}
 	jit = new_jit();
 	identity = identity_of(pid);
-	jit_note(jit, &identity, 0x1000, began_ns);
+	jit_note(jit, &identity, 0x1000, 0, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10); /* gives up waiting */
 	assert_true(clock_monotonic_ns() - began_ns < LONG_NS / 2);
 	write_map("w", "1000 10 first\n");
@@ -562,7 +605,7 @@ static void stopping_does_not_wait_for_a_file_system(void **state)
 	}
 	jit = new_jit();
 	identity = identity_of(pid);
-	jit_note(jit, &identity, 0x1000, began_ns);
+	jit_note(jit, &identity, 0x1000, 0, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10);
 	jit_free(jit);
 	assert_true(clock_monotonic_ns() - began_ns < LONG_NS);
@@ -586,6 +629,8 @@ int main(void)
 		cmocka_unit_test_teardown(unused_processes_are_forgotten_though_their_number_lives,
 					  remove_map),
 		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
+		cmocka_unit_test_teardown(mappings_are_gone_through_again_when_others_are_mapped,
+					  remove_map),
 		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),
 		cmocka_unit_test(greedy_processes_share_a_budget),
 		cmocka_unit_test_teardown(a_file_system_that_never_answers_holds_nobody_up,

@@ -172,6 +172,12 @@ static void a_process_is_read_from_outside(void **state)
 	memcpy(header + 12, &len, 4);
 	memcpy(header + 16, &published, 8);
 	memcpy(header + 24, &address, 8);
+	reading.is_young = true;
+	process_reading_do(&reading);
+	assert_label(&reading.labels, "__meta_otel_service_name", "");
+	assert_true(meta_labels_find(&reading.labels, "__meta_process_cmdline").len > 0);
+	meta_labels_free(&reading.labels);
+	reading.is_young = false;
 	process_reading_do(&reading);
 	assert_label(&reading.labels, "__meta_otel_service_name", "self");
 	assert_int_equal(reading.context_at, (uintptr_t)header);
