@@ -23,7 +23,7 @@ static int take_row(void *context, uint64_t address, const struct unwind_rule *r
 	/* What callers rely on: rows rise from the function's start, and rules are known ones. */
 	if (address < walk->function_start || (walk->last_row && address <= walk->last_row))
 		abort();
-	if (rule->cfa > UNWIND_CFA_PLT || rule->ra > UNWIND_VALUE_UNSUPPORTED)
+	if (rule->cfa > UNWIND_CFA_GOROUTINE || rule->ra > UNWIND_VALUE_UNSUPPORTED)
 		abort();
 	walk->last_row = address;
 	return 0;

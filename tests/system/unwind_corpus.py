@@ -124,6 +124,9 @@ GO = """
     runtime.goexit .. main.outer main.inner main.spin
     runtime.goexit .. main.recovers main.panics .. main.deferred main.spin
     runtime.goexit .. main.grows+ main.spin
+    runtime.goexit .. main.grows+ runtime.morestack runtime.newstack ..
+    runtime.goexit .. main.outgrows runtime.morestack runtime.newstack ..
+    runtime.goexit .. main.outgrows main.big runtime.morestack runtime.newstack ..
     runtime.goexit .. main.allocates ..
     runtime.goexit .. main.callsKernel ..
     runtime.goexit .. main.over

@@ -131,6 +131,57 @@ static __always_inline bool walk_register(struct walk *walk, __u8 number, __u64 
 	return true;
 }
 
+/*
+ * Go's runtime grows a goroutine's stack on the stack of its thread (g0), and leaves no frame
+ * pointer that leads back. It has noted where the goroutine stopped: g -> m -> curg -> sched. Code
+ * of Go has g in r14 (since 1.17). Offsets (runtime2.go) have been the same for long but for
+ * m.curg; and each m belongs to the g that belongs to it, so other numbers are not taken for one.
+ */
+#define GO_REGISTER_G 14u
+#define GO_G_M 48u
+#define GO_G_SCHED_SP 56u
+#define GO_G_SCHED_PC 64u
+#define GO_M_G0 0u
+#define GO_M_CURG 192u
+#define GO_M_CURG_1_25 184u
+
+static __always_inline bool walk_is_g_of(struct walk *walk, __u64 g, __u64 m)
+{
+	__u64 found;
+
+	return g && walk_word(walk, g + GO_G_M, &found) && found == m;
+}
+
+/* STACK_ENDS: walk->cfa and saved.pc are the goroutine's. STACK_COMPLETE: it has left the thread,
+ * which looks for another. Else there is none to be found. */
+WALK_APART enum stack_end walk_to_goroutine(struct walk *walk)
+{
+	__u64 g, m, g0, current;
+
+	if (!walk_interrupted(walk, GO_REGISTER_G, &g) || !walk_word(walk, g + GO_G_M, &m) ||
+	    !walk_word(walk, m + GO_M_G0, &g0) || !walk_is_g_of(walk, g0, m))
+		return STACK_UNREADABLE;
+	if (!walk_word(walk, m + GO_M_CURG_1_25, &current))
+		return STACK_UNREADABLE;
+	if (!walk_is_g_of(walk, current, m)) {
+		if (!walk_word(walk, m + GO_M_CURG, &current))
+			return STACK_UNREADABLE;
+		if (!current && g == g0)
+			return STACK_COMPLETE;
+		if (!walk_is_g_of(walk, current, m))
+			return STACK_UNREADABLE;
+	}
+	/* It is on its own stack still, and what it has noted is older. */
+	if (current == g)
+		return STACK_UNREADABLE;
+	if (!walk_word(walk, current + GO_G_SCHED_SP, &walk->cfa) ||
+	    !walk_word(walk, current + GO_G_SCHED_PC, &walk->saved.pc))
+		return STACK_UNREADABLE;
+	walk->fp_known = walk->bx_known = false;
+	walk->by_table++;
+	return STACK_ENDS;
+}
+
 /* Sets walk->cfa. Returns STACK_ENDS, or why not. */
 static __always_inline enum stack_end walk_find_cfa(struct walk *walk,
 						    const struct unwind_rule *rule)
@@ -140,7 +191,7 @@ static __always_inline enum stack_end walk_find_cfa(struct walk *walk,
 	if (!walk_register(walk, rule->cfa_register, &base))
 		return STACK_UNSUPPORTED_RULE;
 	base += (__s64)rule->cfa_offset;
-	if (rule->cfa == UNWIND_CFA_REGISTER) {
+	if (rule->cfa == UNWIND_CFA_REGISTER || rule->cfa == UNWIND_CFA_GOROUTINE) {
 		walk->cfa = base;
 		return STACK_ENDS;
 	}
@@ -411,6 +462,11 @@ WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_ru
 	trail_break(&walk->trail);
 	if (rule->cfa < UNWIND_CFA_REGISTER)
 		return walk_without_cfa(walk, rule->cfa);
+	if (rule->cfa == UNWIND_CFA_GOROUTINE) {
+		end = walk_to_goroutine(walk);
+		if (end != STACK_UNREADABLE)
+			return end == STACK_ENDS ? walk_arrive(walk, true) : end;
+	}
 	end = walk_find_cfa(walk, rule);
 	if (end != STACK_ENDS)
 		return end;

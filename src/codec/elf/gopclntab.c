@@ -559,7 +559,7 @@ int gopclntab_rows(struct gopclntab *table, uint64_t cookie, const struct unwind
 	if (status && status != -ERR_INVALID)
 		return status;
 	status = read_function(table, cookie, &function, err);
-	if (!status && function.kind == GOPCLNTAB_SWITCHES)
+	if (!status && gopclntab_leaves_stack(function.kind))
 		status = has_frame(table, &function, &is_framed, err);
 	if (status)
 		return status;
@@ -579,7 +579,7 @@ int gopclntab_rows(struct gopclntab *table, uint64_t cookie, const struct unwind
 		 */
 		if (bytes > 0 && !was_framed && end - start > layout->quantum &&
 		    (bytes != 8 || layout->version != GOPCLNTAB_GO_1_20 ||
-		     function.kind == GOPCLNTAB_SWITCHES)) {
+		     gopclntab_leaves_stack(function.kind))) {
 			rule = gopclntab_rule(layout, function.kind, bytes, false, is_framed);
 			status = give_row(sink, start, &rule, &last, is_first);
 			if (status)

@@ -12,7 +12,8 @@
  * own: threads and goroutines end where Go says so; the signal trampoline leads to the interrupted
  * frame; a function that changes stacks is left by the frame pointer, which it does not touch.
  * That crosses to the goroutine's stack, but where the function has no frame itself
- * (runtime.systemstack, runtime.asmcgocall, runtime.morestack) its direct caller is not seen.
+ * (runtime.systemstack, runtime.asmcgocall) its direct caller is not seen. runtime.morestack is
+ * left by what the runtime notes in the goroutine (UNWIND_CFA_GOROUTINE).
  *
  * Reads through section_reader: memory is the struct, whatever the table's size. A function whose
  * entry is damaged is left out and counted. One thread at a time.

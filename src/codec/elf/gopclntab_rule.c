@@ -35,13 +35,13 @@ enum gopclntab_kind gopclntab_kind_of(const struct gopclntab_layout *layout, con
 						   "runtime.debugCallV2" };
 	static const char *const leaves[] = { "runtime.mcall" };
 	static const char *const signal_entry[] = { "runtime.sigtramp", "runtime.cgoSigtramp" };
+	static const char *const grows[] = { "runtime.morestack" };
 	static const char *const switches[] = {
 		"runtime.systemstack",
 		"runtime.asmcgocall",
 		"runtime.asmcgocall_no_g",
 		"runtime.cgocallback",
 		"runtime.cgocallback_gofunc",
-		"runtime.morestack",
 		"runtime.gogo",
 		"runtime.nanotime",
 		"runtime.nanotime1",
@@ -61,6 +61,8 @@ enum gopclntab_kind gopclntab_kind_of(const struct gopclntab_layout *layout, con
 		return GOPCLNTAB_AFTER_INTERRUPTION;
 	if (NAME_IS(name, leaves))
 		return GOPCLNTAB_LEAVES;
+	if (layout->machine == EM_X86_64 && NAME_IS(name, grows))
+		return GOPCLNTAB_GROWS;
 	if (layout->version < GOPCLNTAB_GO_1_18) /* too old to say it in flags */
 		return NAME_IS(name, switches) ? GOPCLNTAB_SWITCHES : GOPCLNTAB_ORDINARY;
 	if (flags & FLAG_WRITES_SP)
@@ -183,8 +185,12 @@ struct unwind_rule gopclntab_rule(const struct gopclntab_layout *layout, enum go
 		return (struct unwind_rule){ .cfa = UNWIND_CFA_END };
 	if (kind == GOPCLNTAB_SIGNAL_RETURN)
 		return signal_return_rule();
-	if (kind == GOPCLNTAB_SWITCHES && (is_saved || !is_framed))
-		return frame_pointer_rule(layout->machine);
+	if (gopclntab_leaves_stack(kind) && (is_saved || !is_framed)) {
+		rule = frame_pointer_rule(layout->machine);
+		if (kind == GOPCLNTAB_GROWS)
+			rule.cfa = UNWIND_CFA_GOROUTINE;
+		return rule;
+	}
 	if (bytes < 0 || bytes > FRAME_BYTES_MAX || bytes % 8)
 		return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
 	rule = stack_rule(layout->machine, bytes, is_saved);

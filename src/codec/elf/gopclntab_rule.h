@@ -18,7 +18,13 @@ enum gopclntab_kind {
 					 interrupted */
 	GOPCLNTAB_SWITCHES,	      /* changes to another stack, and comes back */
 	GOPCLNTAB_LEAVES,	      /* changes to another stack for good */
+	GOPCLNTAB_GROWS,	      /* as SWITCHES, and the runtime notes where from */
 };
+
+static inline bool gopclntab_leaves_stack(enum gopclntab_kind kind)
+{
+	return kind == GOPCLNTAB_SWITCHES || kind == GOPCLNTAB_GROWS;
+}
 
 /* From the function's name and, since Go 1.17, the flags of its record (runtime.funcFlag). */
 enum gopclntab_kind gopclntab_kind_of(const struct gopclntab_layout *layout, const char *name,

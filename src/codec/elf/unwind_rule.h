@@ -32,6 +32,8 @@ enum unwind_cfa {
 	UNWIND_CFA_DEREF,	  /* *(register + offset) + 8 * extra */
 	UNWIND_CFA_DEREF_INDEXED, /* *(register + 8 * index + offset) + 8 * extra */
 	UNWIND_CFA_PLT,		  /* register + offset + ((pc & 15) >= extra ? 8 : 0) */
+	UNWIND_CFA_GOROUTINE,	  /* where Go's runtime says that the thread's goroutine stopped to
+				     have its stack grown; else what the rule says otherwise */
 };
 
 enum unwind_value {

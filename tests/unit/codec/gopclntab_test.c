@@ -321,6 +321,13 @@ static const struct unwind_rule x86_by_frame_pointer = { .cfa = UNWIND_CFA_REGIS
 							 .ra_offset = -8,
 							 .fp = UNWIND_VALUE_AT_CFA,
 							 .fp_offset = -16 };
+static const struct unwind_rule x86_to_goroutine = { .cfa = UNWIND_CFA_GOROUTINE,
+						     .cfa_register = UNWIND_X86_FP,
+						     .cfa_offset = 16,
+						     .ra = UNWIND_VALUE_AT_CFA,
+						     .ra_offset = -8,
+						     .fp = UNWIND_VALUE_AT_CFA,
+						     .fp_offset = -16 };
 static const struct unwind_rule x86_signal = { .cfa = UNWIND_CFA_DEREF,
 					       .cfa_register = UNWIND_X86_SP,
 					       .cfa_offset = 160,
@@ -400,7 +407,7 @@ static void special_functions_have_rules_of_their_own(void **state)
 	assert_rule("runtime.mcall", 0x42, outermost); /* the call on the other stack */
 	assert_rule("runtime.systemstack", 0x40, x86_by_frame_pointer);
 	assert_rule("runtime.asmcgocall", 0x40, x86_by_frame_pointer);
-	assert_rule("runtime.morestack", 0x40, x86_by_frame_pointer);
+	assert_rule("runtime.morestack", 0x40, x86_to_goroutine);
 	assert_rule("runtime.nanotime1", 0, x86_entry);
 	assert_rule("runtime.nanotime1", 4, framed(32, false, 0));
 	assert_rule("runtime.nanotime1", 9, x86_by_frame_pointer);
@@ -616,6 +623,11 @@ static void flags_tell_what_names_do_not(void **state)
 	assert_int_equal(gopclntab_kind_of(&layout, "runtime.goexit1", 0), GOPCLNTAB_ORDINARY);
 	assert_int_equal(gopclntab_kind_of(&layout, "runtime.sigreturn__sigaction", 0),
 			 GOPCLNTAB_SIGNAL_RETURN);
+	assert_int_equal(gopclntab_kind_of(&layout, "runtime.morestack.abi0", 2), GOPCLNTAB_GROWS);
+	assert_int_equal(gopclntab_kind_of(&layout, "runtime.morestack_noctxt", 0),
+			 GOPCLNTAB_ORDINARY);
+	assert_int_equal(gopclntab_rule(&layout, GOPCLNTAB_GROWS, 0, false, false).cfa,
+			 UNWIND_CFA_GOROUTINE);
 	layout.version = GOPCLNTAB_GO_1_16;
 	assert_int_equal(gopclntab_kind_of(&layout, "runtime.systemstack", 0), GOPCLNTAB_SWITCHES);
 }

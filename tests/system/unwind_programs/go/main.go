@@ -71,6 +71,22 @@ func grows(n int) int {
 	return local[n%100] + 1
 }
 
+// Much is copied when big wants more room, on the stack of the thread.
+//
+//go:noinline
+func outgrows(n int) byte {
+	var local [1 << 18]byte
+	local[n] = big(n)
+	return local[n&1]
+}
+
+//go:noinline
+func big(n int) byte {
+	var local [1 << 18]byte
+	local[n] = byte(n)
+	return local[n&1]
+}
+
 //go:noinline
 func allocates() int {
 	words := map[string][]int{}
@@ -125,7 +141,7 @@ func main() {
 	}
 	for !over(budget) {
 		done := make(chan int)
-		go func() { done <- grows(60) }()
+		go func() { done <- grows(60) + int(outgrows(7)) }()
 		sink += uint64(<-done)
 	}
 	workers.Wait()
