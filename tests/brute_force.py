@@ -2,13 +2,31 @@
 """Answers of trees by brute force: raw samples in, one Python dictionary of stacks out.
 
 Nothing here knows how firn does it: samples are a list, a query is a loop over it. Frames are names
-(each its own function); labels are those of the series and, where the series lacks the name, of the sample.
+(each its own function) that know where they were; labels are those of the series and, where the series lacks the name,
+of the sample.
 """
 import math
 import re
 from fractions import Fraction
 
 NONE = "(none)"
+
+
+class Frame(str):
+    """A function's name; two are equal when their names are. `chain` are the names of what is inlined at its address,
+    innermost first."""
+
+    file, binary, build_id, address, line, chain = "", "", "", 0, 0, ()
+
+    def place(self):
+        return self.file, self.binary, self.build_id
+
+    def field(self, name, wanted):
+        """What a condition of filters looks at: a binary is known by its base name, or by its path."""
+        if name == "binary":
+            return self.binary if "/" in wanted else self.binary.rpartition("/")[2]
+        return {"function": str(self), "system_name": str(self), "file": self.file, "kind": "native",
+                "address": str(self.address), "line": str(self.line)}[name]
 
 
 class Sample:
@@ -30,30 +48,39 @@ def matches(sample, matchers):
     return True
 
 
-def condition(frame, operator, wanted):
-    """Whether the name of a frame fulfils one condition; ==, ** and ^^ are =, *= and ^= in any case."""
+def condition(frame, field, operator, wanted):
+    """Whether a frame fulfils one condition; ==, ** and ^^ are =, *= and ^= in any case."""
+    have = frame.field(field, wanted)
     if operator.lstrip("!") in ("==", "**", "^^"):
-        frame, wanted = frame.lower(), wanted.lower()
+        have, wanted = have.lower(), wanted.lower()
         operator = operator.replace("==", "=").replace("**", "*=").replace("^^", "^=")
     base = operator.lstrip("!") if operator != "!=" else "="
     hit = {
-        "=": lambda: frame == wanted,
-        "*=": lambda: wanted in frame,
-        "^=": lambda: frame.startswith(wanted),
-        "~": lambda: re.fullmatch(wanted, frame, re.S) is not None,
-        "=~": lambda: re.fullmatch(wanted, frame, re.S) is not None,
+        "=": lambda: have == wanted,
+        "*=": lambda: wanted in have,
+        "^=": lambda: have.startswith(wanted),
+        "~": lambda: re.fullmatch(wanted, have, re.S) is not None,
+        "=~": lambda: re.fullmatch(wanted, have, re.S) is not None,
     }[base]()
     return not hit if operator.startswith("!") else hit
 
 
+def meets(stack, conditions):
+    """A filter on stacks: what is not negated holds for one frame, what is for each."""
+    each = [c for c in conditions if c[1].startswith("!")]
+    one = [c for c in conditions if not c[1].startswith("!")]
+    return (all(condition(frame, *c) for c in each for frame in stack)
+            and (not one or any(all(condition(frame, *c) for c in one) for frame in stack)))
+
+
 def apply_filters(stack, filters):
-    """The stack (root first) as it is shown, or None when it is hidden. All look at the whole stack."""
+    """The stack (root first) as it is shown, or None when it is hidden. All look at the whole stack. A filter is an
+    action and its conditions."""
     start, kept = 0, [True] * len(stack)
-    for action, operator, wanted in filters:
-        holds = [condition(frame, operator, wanted) for frame in stack]
+    for action, conditions in filters:
+        holds = [all(condition(frame, *c) for c in conditions) for frame in stack]
         if action in ("show-stack", "hide-stack"):
-            met = all(holds) if operator.startswith("!") else any(holds)
-            if met != (action == "show-stack"):
+            if meets(stack, conditions) != (action == "show-stack"):
                 return None
         elif action == "show-from":
             if True not in holds:
@@ -67,10 +94,8 @@ def apply_filters(stack, filters):
 def tree(samples, query):
     """{stack as a tuple, root first: value}, and what filters hide."""
     shown, hidden = {}, 0
-    for sample in samples:
-        if not query["from_ns"] <= sample.start_ns < query["to_ns"] or not matches(
-            sample, query["matchers"]
-        ):
+    for sample in in_range(samples, query):
+        if not matches(sample, query["matchers"]):
             continue
         stack = apply_filters(sample.stack, query.get("filters", ()))
         if stack is None:
@@ -89,7 +114,10 @@ def rounded(value):
 
 
 def in_range(samples, query):
-    return [s for s in samples if query["from_ns"] <= s.start_ns < query["to_ns"]]
+    """Also within some of the chosen cells, where there are any."""
+    cells = query.get("cells") or [(query["from_ns"], query["to_ns"])]
+    return [s for s in samples if query["from_ns"] <= s.start_ns < query["to_ns"]
+            and any(begin <= s.start_ns < end for begin, end in cells)]
 
 
 def deal(value, parts):
@@ -172,6 +200,58 @@ def table(shown):
     return rows
 
 
+def stacks(samples, query):
+    """[(stack, value)] as it is shown, each with the places of its own."""
+    found = [(apply_filters(sample.stack, query.get("filters", ())), sample.value)
+             for sample in in_range(samples, query) if matches(sample, query["matchers"])]
+    return [(stack, value) for stack, value in found if stack is not None and value]
+
+
+def lines(shown, function, file):
+    """{place: [own, all, {line: [own, all]}]} of a function's lines, those in a file, or both, of [(stack, value)]. A
+    file is meant by the end of its path, too."""
+    found = {}
+    for stack, value in shown:
+        seen = set()
+        for depth, frame in enumerate(stack, 1):
+            if not frame.file or (function and frame != function) or (
+                    file and frame.file != file and not frame.file.endswith("/" + file)):
+                continue
+            place = found.setdefault(frame.place(), [0, 0, {}])
+            line = place[2].setdefault(frame.line, [0, 0])
+            for entry, key in ((place, frame.place()), (line, (frame.place(), frame.line))):
+                entry[1] += value * (key not in seen)
+                entry[0] += value * (depth == len(stack))
+                seen.add(key)
+    return found
+
+
+def addresses(shown, function):
+    """{build id: [own, all, {address: [own, all]}]} of the code whose functions, inlined ones too, are that one."""
+    found = {}
+    for stack, value in shown:
+        seen = set()
+        for depth, frame in enumerate(stack, 1):
+            if function not in frame.chain or not frame.build_id:
+                continue
+            part = found.setdefault(frame.build_id, [0, 0, {}])
+            spot = part[2].setdefault(frame.address, [0, 0])
+            for entry, key in ((part, frame.build_id), (spot, frame.address)):
+                entry[1] += value * (key not in seen)
+                entry[0] += value * (depth == len(stack))
+                seen.add(key)
+    return found
+
+
+def call_graph(shown):
+    """({function: (flat, cum)}, {(caller, callee): value}); each counts once on a path."""
+    edges = {}
+    for stack, value in shown.items():
+        for edge in set(zip(stack, stack[1:])):
+            edges[edge] = edges.get(edge, 0) + value
+    return table(shown), edges
+
+
 WHOLE_STEP_NS = 3600 * 10**9  # in multiples of it, reports count where they start
 
 
@@ -251,4 +331,56 @@ def mean_series(samples, query, step_ns):
         counts[key] = counts.get(key, 0) + 1
     for (line, at), value in sums.items():
         lines.setdefault(line, {})[at] = value / counts[line, at]
+    return lines
+
+
+def of_rows(samples, query):
+    """As events, but a report counts where some of its rows match."""
+    found = {}
+    for sample in in_range(samples, query):
+        if matches(sample, query["matchers"]):
+            key = ((), tuple(sorted(sample.series.items())), sample.start_ns, sample.report)
+            found[key] = found.get(key, 0) + sample.value
+    return found
+
+
+def heatmap(samples, query, cell_ns, is_gauge, asked_of):
+    """{start of the cell: [value, reports]} of reports that count where they start; `asked_of`: events, or of_rows."""
+    asked, cells = {**query, "group_by": ()}, {}
+    for (_, _, start_ns, _), value in asked_of(samples, asked).items():
+        cell = cells.setdefault(start_ns // cell_ns * cell_ns, [0, 0])
+        cell[0] += value
+        cell[1] += 1
+    if is_gauge:
+        for at, value in gauge_series(samples, asked, cell_ns).get((), {}).items():
+            cells[at][0] = value
+    return cells
+
+
+def profiles(samples, query, span_label=None):
+    """[(label values, start, mean, how many)] of the reports of each series, or of what each span has of them; those
+    of one series (and span) in one second are so many of their mean."""
+    names = query.get("group_by", ())
+    asked = {**query, "group_by": (*names, span_label) if span_label else ()}
+    found = {}
+    for (line, series, start_ns, _), value in events(samples, asked).items():
+        if span_label and not line[-1]:
+            continue
+        labels = line[:-1] if span_label else tuple(dict(series).get(name, "") for name in names)
+        group = found.setdefault((labels, series, line, start_ns // 10**9), [start_ns, 0, 0])
+        group[1] += value
+        group[2] += 1
+    return [(labels, start_ns, value / count, count) for (labels, *_), (start_ns, value, count) in found.items()]
+
+
+SLOTS = 20
+
+
+def slots(profiles, step_ns):
+    """{label values: {start of the step: counts by size}}, in equal steps from the smallest to the largest of all."""
+    values, lines = [value for _, _, value, _ in profiles], {}
+    width = (max(values) - min(values)) / SLOTS if values else 0
+    for labels, start_ns, value, count in profiles:
+        line = lines.setdefault(labels, {}).setdefault(start_ns // step_ns * step_ns, [0] * SLOTS)
+        line[min(SLOTS - 1, int((value - min(values)) / width)) if width > 0 else 0] += count
     return lines

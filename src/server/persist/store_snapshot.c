@@ -15,6 +15,8 @@
 struct pins {
 	struct memtable *memtables[STORE_MEMTABLES_MAX];
 	struct tables_view views[STORE_MEMTABLES_MAX]; /* of the memtables, taken under the lock */
+	uint64_t absent[STORE_MEMTABLES_MAX];	       /* matchers whose values these do not have */
+	uint64_t carried;			       /* matchers whose names rows carry, or may */
 	size_t memtables_count;
 	struct part **parts;
 	size_t parts_count;
@@ -32,21 +34,51 @@ static bool may_be_number(struct slice value)
 	return true;
 }
 
-/*
- * False when a label of the selector has a value that is nowhere among the texts: however many
- * series a memtable holds, a query about others does not look at them. With the store's `lock`.
- */
-static bool memtable_may_match(const struct memtable *memtable, const struct selector *selector)
+/* Matchers of the selector whose values are nowhere among the texts. With the store's `lock`. */
+static uint64_t absent_values(const struct memtable *memtable, const struct selector *selector)
 {
+	uint64_t absent = 0;
+
 	for (size_t i = 0; selector && i < selector->matchers_count; i++) {
 		const struct matcher *matcher = &selector->matchers[i];
 
 		if (matcher->op == MATCH_EQUAL && matcher->value.len &&
 		    !may_be_number(matcher->value) && !service_is_unknown(matcher->value) &&
 		    tables_find_string(&memtable->tables, matcher->value) == TABLES_FULL)
-			return false;
+			absent |= 1ull << i;
 	}
-	return true;
+	return absent;
+}
+
+/* Matchers of names that its rows carry. With the store's `lock`. */
+static uint64_t carried_names(const struct memtable *memtable, const struct selector *selector)
+{
+	uint64_t carried = 0;
+
+	for (size_t i = 0; selector && i < selector->matchers_count; i++)
+		if (memtable_rows_may_carry(memtable, selector->matchers[i].name))
+			carried |= 1ull << i;
+	return carried;
+}
+
+/*
+ * However many series a memtable holds, a query about others does not look at them: those without a
+ * value that the query asks for go. But where rows somewhere carry the name, reports without such a
+ * row count, too (means are over all reports of a series), so they have to be seen.
+ */
+static void drop_others(struct store_disk *store, struct pins *pins)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < pins->memtables_count; i++) {
+		if (pins->absent[i] & ~pins->carried) {
+			store_unref_memtable(store, pins->memtables[i]);
+			continue;
+		}
+		pins->memtables[kept] = pins->memtables[i];
+		pins->views[kept++] = pins->views[i];
+	}
+	pins->memtables_count = kept;
 }
 
 /* One moment of the store: every report is in exactly one of the memtables and parts. */
@@ -59,12 +91,13 @@ static struct pins *pin(struct store_disk *store, int64_t from_ns, int64_t to_ns
 	for (size_t i = 0; i < store->memtables_count; i++) {
 		struct memtable *memtable = store->memtables[i];
 
-		if (memtable->max_start_ns < from_ns || memtable->min_start_ns >= to_ns ||
-		    !memtable_may_match(memtable, selector))
+		if (memtable->max_start_ns < from_ns || memtable->min_start_ns >= to_ns)
 			continue;
 		assert(memtable->references && pins->memtables_count < STORE_MEMTABLES_MAX);
 		memtable->references++;
 		pins->views[pins->memtables_count] = tables_view_of(&memtable->tables);
+		pins->absent[pins->memtables_count] = absent_values(memtable, selector);
+		pins->carried |= carried_names(memtable, selector);
 		pins->memtables[pins->memtables_count++] = memtable;
 	}
 	pins->tombstones = tombstones_ref(store->tombstones);
@@ -137,6 +170,16 @@ static struct tombstone_deletions find_deletions(struct pins *pins, const struct
 	return deletions;
 }
 
+static void note_carried(struct pins *pins, const struct selector *selector,
+			 const struct part_partition *partition)
+{
+	for (size_t i = 0; selector && i < selector->matchers_count; i++)
+		for (uint32_t at = 0; at < partition->sample_label_names_count; at++)
+			if (slice_equal(selector->matchers[i].name,
+					partition->sample_label_names[at]))
+				pins->carried |= 1ull << i;
+}
+
 /* The levels of a partition that answer; the first segment is of any, for its labels. */
 static int add_partition(struct finding *finding, const struct part *part, uint32_t number,
 			 struct err *err)
@@ -187,8 +230,12 @@ static void add_part_segments(struct store_disk *store, struct part *part, struc
 
 	assert(rc || part->reader);
 	while (!rc && i < part_reader_partitions(part->reader)) {
-		if (may_match(finding->query, part_reader_partition(part->reader, i)))
+		const struct part_partition *partition = part_reader_partition(part->reader, i);
+
+		if (may_match(finding->query, partition)) {
+			note_carried(finding->pins, selector, partition);
 			rc = add_partition(finding, part, i, NULL);
+		}
 		i = part_reader_next(part->reader, i + 1, selector);
 	}
 	finding->snapshot->parts_unreadable += rc != 0;
@@ -272,6 +319,7 @@ int store_disk_snapshot(struct store *base, const struct store_query *asked,
 	(void)err;
 	for (size_t i = 0; i < pins->parts_count; i++)
 		add_part_segments(store, pins->parts[i], &finding);
+	drop_others(store, pins);
 	for (size_t i = 0; i < pins->memtables_count; i++) {
 		struct segment *segment = add_segment(&finding);
 

@@ -48,6 +48,31 @@ size_t memtable_bytes(const struct memtable *memtable)
 	return tables_bytes(&memtable->tables) + stack_index_bytes(&memtable->index);
 }
 
+bool memtable_rows_may_carry(const struct memtable *memtable, struct slice name)
+{
+	uint32_t id;
+
+	if (memtable->row_names_count > MEMTABLE_ROW_NAMES)
+		return true;
+	id = tables_find_string(&memtable->tables, name);
+	for (uint32_t i = 0; i < memtable->row_names_count; i++)
+		if (memtable->row_names[i] == id)
+			return true;
+	return false;
+}
+
+static void note_row_name(struct memtable *memtable, uint32_t name)
+{
+	if (memtable->row_names_count > MEMTABLE_ROW_NAMES)
+		return;
+	for (uint32_t i = 0; i < memtable->row_names_count; i++)
+		if (memtable->row_names[i] == name)
+			return;
+	if (memtable->row_names_count < MEMTABLE_ROW_NAMES)
+		memtable->row_names[memtable->row_names_count] = name;
+	memtable->row_names_count++;
+}
+
 void memtable_end(struct memtable *memtable)
 {
 	assert(!memtable->ended);
@@ -78,6 +103,7 @@ struct application {
 	bool *series_known;
 	struct identity *stacks; /* NULL until a cumulative report needs them */
 	struct identity *label_sets;
+	bool *row_labels_known; /* by label set: copied for a row */
 	const struct memtable_verdict *verdict;
 };
 
@@ -167,11 +193,27 @@ static void begin_report(struct application *app, uint32_t series, const struct 
 	assert(app->memtable->min_start_ns <= app->memtable->max_start_ns);
 }
 
+static uint32_t copy_row_labels(struct application *app, uint32_t label_set)
+{
+	const struct label_set *set = &app->batch->label_sets[label_set];
+	uint32_t id = tables_copy_label_set(&app->copy, label_set);
+
+	assert(label_set < app->batch->label_sets_count);
+	if (app->row_labels_known[label_set])
+		return id;
+	app->row_labels_known[label_set] = true;
+	for (uint32_t i = 0; i < set->label_count; i++)
+		note_row_name(app->memtable,
+			      tables_copy_string(&app->copy,
+						 app->batch->labels[set->label_first + i].name));
+	return id;
+}
+
 static void store_row(struct application *app, const struct row *row, const int64_t *values)
 {
 	bool fits = tables_row(&app->memtable->tables,
 			       stack_copier_node(&app->stacks_copier, row->stack),
-			       tables_copy_label_set(&app->copy, row->label_set), values);
+			       copy_row_labels(app, row->label_set), values);
 
 	assert(fits);
 	app->result->rows_stored++;
@@ -187,7 +229,7 @@ static void store_as_is(struct application *app, const struct report *report)
 	for (uint32_t i = 0; i < report->row_count; i++)
 		rows[i] = (struct row){
 			app->copy.nodes[from[i].stack], /* all are there: apply_reports */
-			tables_copy_label_set(&app->copy, from[i].label_set),
+			copy_row_labels(app, from[i].label_set),
 		};
 	begin_report(app, copy_series(app, report->series), report, report->duration_ns);
 	app->result->reports_stored++;
@@ -434,6 +476,7 @@ static struct application application_of(struct memtable *memtable, struct ledge
 		.result = result,
 		.series = mem_new_array(struct identity, batch->series_count),
 		.series_known = mem_new_array(bool, batch->series_count),
+		.row_labels_known = mem_new_array(bool, batch->label_sets_count),
 	};
 }
 
@@ -443,6 +486,7 @@ static void application_free(struct application *app)
 	free(app->series_known);
 	free(app->stacks);
 	free(app->label_sets);
+	free(app->row_labels_known);
 }
 
 struct memtable_verdict memtable_judge(struct memtable *memtable, struct ledger *ledger,

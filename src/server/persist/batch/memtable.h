@@ -16,6 +16,8 @@
 #include "server/persist/log/tables_codec.h"
 #include "server/persist/log/wal.h"
 
+#define MEMTABLE_ROW_NAMES 64u
+
 struct memtable {
 	struct tables tables;
 	struct stack_index index; /* of them, until its generation ends */
@@ -24,6 +26,10 @@ struct memtable {
 	int64_t created_ns;  /* receipt of its first batch; 0 = none yet */
 	int64_t newest_receipt_ns;
 	int64_t min_start_ns, max_start_ns; /* of its reports */
+	/* Names of labels that rows carry, as texts of the tables; with one more, any name may be.
+	 */
+	uint32_t row_names[MEMTABLE_ROW_NAMES];
+	uint32_t row_names_count;
 	/* Set when its generation ends: */
 	bool ended;
 	struct wal_position end; /* last record of its log */
@@ -42,6 +48,7 @@ struct memtable_window {
 struct memtable *memtable_new(uint64_t generation);
 void memtable_free(struct memtable *memtable);
 size_t memtable_bytes(const struct memtable *memtable);
+bool memtable_rows_may_carry(const struct memtable *memtable, struct slice name);
 void memtable_check(const struct memtable *memtable); /* aborts when it contradicts itself */
 void memtable_end(struct memtable *memtable); /* its generation has: nothing is added any more */
 

@@ -286,6 +286,8 @@ static int run_step(struct charting *charting, const struct query_source *source
 		chart->report_ns = tree->report_ns;
 	chart->has_times |= tree->has_times;
 	chart->total = work_add(chart->total, tree->total);
+	chart->filtered = work_add(chart->filtered, tree->filtered);
+	chart->reports += tree->reports;
 	if (tree->parts_unreadable > chart->parts_unreadable)
 		chart->parts_unreadable = tree->parts_unreadable;
 	add_step(charting, tree, from_ns, to_ns);

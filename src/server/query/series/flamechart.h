@@ -33,8 +33,9 @@ struct flamechart {
 	struct profile_type type;
 	struct slice query;
 	struct slice lane_label; /* that lanes are values of, or "" */
-	int64_t period, total;
-	int64_t report_ns;		 /* the longest report: times are not known better */
+	int64_t period, total, filtered;
+	uint64_t reports;  /* that there are in the range, whatever is shown of them */
+	int64_t report_ns; /* the longest report: times are not known better */
 	struct tree_function *functions; /* `unresolved` means nothing */
 	size_t functions_count;
 	struct flamechart_lane *lanes; /* largest first */

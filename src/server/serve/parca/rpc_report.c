@@ -480,11 +480,12 @@ static int answer_chart(struct query_request *query, struct strbuf *out, struct 
 	rc = query_request_chart(query, step_ns, &chart, err);
 	if (rc)
 		return rc;
-	if (chart.boxes_count)
+	if (chart.reports)
 		report_flamechart(&chart, out);
 	else
 		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
 	pb_put_varint(out, 9, (uint64_t)chart.total);
+	pb_put_varint(out, 10, (uint64_t)chart.filtered);
 	flamechart_free(&chart);
 	return rc;
 }

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "codec/wire/pb.h"
+#include "model/service.h"
 #include "server/serve/pyroscope/pyro_request.h"
 #include "server/serve/rpc/rpc_message.h"
 
@@ -43,19 +44,28 @@ struct heat {
 	size_t lines_count, lines_capacity;
 };
 
-static struct slice label_of(const struct query_series *series, struct slice name)
+/* Of a group what it is grouped by; of a series its own labels, and its service by the rule. */
+static struct slice label_of(const struct pyro_request *pyro, const struct query_series *series,
+			     struct slice name)
 {
-	for (size_t i = 0; i < series->labels_count; i++)
-		if (slice_equal(series->labels[i].name, name))
+	bool is_service = pyro->format != OF_SPANS && slice_is(name, SERVICE_LABEL);
+	struct service service = service_begin();
+
+	for (size_t i = 0; i < series->labels_count; i++) {
+		if (is_service)
+			service_consider(&service, series->labels[i].name, series->labels[i].value);
+		else if (slice_equal(series->labels[i].name, name))
 			return series->labels[i].value;
-	return (struct slice){ 0 };
+	}
+	return is_service ? service.name : (struct slice){ 0 };
 }
 
 static bool is_alike(const struct pyro_request *pyro, const struct query_series *a,
 		     const struct query_series *b)
 {
 	for (size_t i = 0; i < pyro->group_by_count; i++)
-		if (!slice_equal(label_of(a, pyro->group_by[i]), label_of(b, pyro->group_by[i])))
+		if (!slice_equal(label_of(pyro, a, pyro->group_by[i]),
+				 label_of(pyro, b, pyro->group_by[i])))
 			return false;
 	return true;
 }
@@ -87,7 +97,7 @@ static double value_of(const struct query_point *point)
 static bool counts(const struct heat *heat, const struct query_series *series)
 {
 	return heat->pyro->format != OF_SPANS ||
-	       label_of(series, SLICE_LITERAL(PYRO_SPAN_LABEL)).len;
+	       label_of(heat->pyro, series, SLICE_LITERAL(PYRO_SPAN_LABEL)).len;
 }
 
 static void find_bounds(struct heat *heat, const struct query_series_set *set)
@@ -156,14 +166,15 @@ static void put_exemplar(struct strbuf *out, const struct heat *heat,
 	size_t begun = pb_begin(out, 4);
 
 	pb_put_varint(out, 1, (uint64_t)(exemplar->point->at_ns / CLOCK_NS_PER_MS));
-	pb_put_bytes(out, 3, label_of(exemplar->series, SLICE_LITERAL(PYRO_SPAN_LABEL)));
+	pb_put_bytes(out, 3,
+		     label_of(heat->pyro, exemplar->series, SLICE_LITERAL(PYRO_SPAN_LABEL)));
 	pb_put_varint(out, 4, (uint64_t)(int64_t)value_of(exemplar->point));
 	for (size_t k = 0; k < heat->pyro->group_by_count; k++) {
 		struct slice name = heat->pyro->group_by[k];
 		size_t label = pb_begin(out, 5);
 
 		pb_put_bytes(out, 1, name);
-		pb_put_bytes(out, 2, label_of(exemplar->series, name));
+		pb_put_bytes(out, 2, label_of(heat->pyro, exemplar->series, name));
 		pb_end(out, label);
 	}
 	pb_end(out, begun);
@@ -215,7 +226,7 @@ static void put_heat(struct strbuf *out, const struct heat *heat)
 
 		for (size_t k = 0; k < heat->pyro->group_by_count; k++)
 			rpc_put_label(out, heat->pyro->group_by[k],
-				      label_of(line->series, heat->pyro->group_by[k]));
+				      label_of(heat->pyro, line->series, heat->pyro->group_by[k]));
 		for (size_t slot = 0; slot < heat->slots; slot++)
 			put_slot(out, heat, line, slot);
 		pb_end(out, begun);
