@@ -23,15 +23,16 @@ static struct {
 	struct lock lock;	    /* guards the rest */
 	struct arena_chunk *chunks; /* the last that was freed first */
 	size_t bytes, bytes_max;
+	size_t idle_bytes; /* the fewest that waited since they were aged */
 } spares = { .lock = LOCK_INITIALIZER("arena.spares", LOCK_MEMORY) };
 
 /* With `lock`: takes off what is too much, the oldest first: sizes that are not asked for any more.
  */
-static struct arena_chunk *take_surplus(void)
+static struct arena_chunk *take_surplus(size_t bytes_max)
 {
 	struct arena_chunk *gone = NULL;
 
-	while (spares.bytes > spares.bytes_max) {
+	while (spares.bytes > bytes_max) {
 		struct arena_chunk **at = &spares.chunks;
 
 		while ((*at)->next)
@@ -60,9 +61,25 @@ void arena_keep_spares(size_t bytes)
 
 	lock_take(&spares.lock);
 	spares.bytes_max = bytes;
-	surplus = take_surplus();
+	surplus = take_surplus(bytes);
+	if (spares.idle_bytes > spares.bytes)
+		spares.idle_bytes = spares.bytes;
 	lock_give(&spares.lock);
 	free_chunks(surplus);
+}
+
+size_t arena_age_spares(void)
+{
+	struct arena_chunk *surplus;
+	size_t bytes;
+
+	lock_take(&spares.lock);
+	assert(spares.idle_bytes <= spares.bytes);
+	surplus = take_surplus(spares.bytes - spares.idle_bytes);
+	bytes = spares.idle_bytes = spares.bytes;
+	lock_give(&spares.lock);
+	free_chunks(surplus);
+	return bytes;
 }
 
 static void put_spare(struct arena_chunk *chunk)
@@ -73,7 +90,9 @@ static void put_spare(struct arena_chunk *chunk)
 	chunk->next = spares.chunks;
 	spares.chunks = chunk;
 	spares.bytes += chunk->capacity;
-	surplus = take_surplus();
+	surplus = take_surplus(spares.bytes_max);
+	if (spares.idle_bytes > spares.bytes)
+		spares.idle_bytes = spares.bytes;
 	lock_give(&spares.lock);
 	free_chunks(surplus);
 }
@@ -97,6 +116,8 @@ static struct arena_chunk *take_spare(size_t size)
 	if (chunk) {
 		*at = chunk->next;
 		spares.bytes -= chunk->capacity;
+		if (spares.idle_bytes > spares.bytes)
+			spares.idle_bytes = spares.bytes;
 	}
 	lock_give(&spares.lock);
 	if (chunk) {

@@ -29,6 +29,8 @@ void arena_free(struct arena *arena); /* everything; the arena may be used again
  * these.
  */
 void arena_keep_spares(size_t bytes);
+/* Gives up those that nobody took since it was called last; returns how many bytes still wait. */
+size_t arena_age_spares(void);
 
 /* Zeroed, 16-byte aligned. NULL when over budget. */
 void *arena_alloc(struct arena *arena, size_t size);

@@ -7,16 +7,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "server/resolve/resolver.h"
+#include "server/serve/admission/answer_cache.h"
 
 #define LOOK_EVERY_NS (5 * CLOCK_NS_PER_S)
+#define SPARES_NS (30 * CLOCK_NS_PER_S)
 #define MUCH_BYTES ((int64_t)8 << 20)
 
 struct give_back {
 	struct resolver *resolver;
+	struct answer_cache *answers;
+	int64_t aged_ns; /* when spares were */
 	struct lock lock;
 	struct lock_condition wake;
 	bool stopping;
@@ -31,8 +36,15 @@ struct give_back {
  */
 static void look(struct give_back *give_back)
 {
-	struct mem_resident now = mem_resident();
+	int64_t now_ns = clock_monotonic_ns();
+	struct mem_resident now;
 
+	answer_cache_age(give_back->answers, now_ns);
+	if (now_ns - give_back->aged_ns >= SPARES_NS) {
+		arena_age_spares();
+		give_back->aged_ns = now_ns;
+	}
+	now = mem_resident();
 	if (llabs(now.unused_bytes - give_back->unused_bytes) > MUCH_BYTES) {
 		mem_trim();
 		give_back->unused_bytes = mem_resident().unused_bytes;
@@ -62,13 +74,15 @@ static void *run(void *context)
 	return NULL;
 }
 
-int give_back_start(struct resolver *resolver, struct give_back **ret, struct err *err)
+int give_back_start(struct resolver *resolver, struct answer_cache *answers, struct give_back **ret,
+		    struct err *err)
 {
 	struct give_back *give_back = mem_new(struct give_back);
 	sigset_t all, old;
 	int code;
 
 	give_back->resolver = resolver;
+	give_back->answers = answers;
 	lock_init(&give_back->lock, "give back", LOCK_SERVE);
 	lock_condition_init(&give_back->wake);
 	sigfillset(&all);

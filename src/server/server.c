@@ -400,7 +400,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	if (!rc && options->config_file)
 		rc = start_scraping(server, options, err);
 	if (!rc)
-		rc = give_back_start(server->serve.resolver, &server->give_back, err);
+		rc = give_back_start(server->serve.resolver, server->serve.cache,
+				     &server->give_back, err);
 	if (!rc)
 		rc = listen_on(server, options, err);
 	if (rc) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The background thread: the log's next segment, parts of the memtables that have ended, and the
- * limits of tenants, every second and whenever an append asks for it.
+ * limits of tenants, every second and whenever an append asks for it; and dictionaries of parts
+ * that nobody asks about any more.
  */
 #include "base/log.h"
 #include "server/persist/store_bucket_int.h"
 #include "server/persist/store_int.h"
 
+#define AGE_NS (60 * CLOCK_NS_PER_S) /* dictionaries that nobody used for that long are given up   \
+				      */
 #define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S) /* a message that tells what is free is always new */
 
 void store_make_log_ahead(struct store_disk *store)
@@ -50,7 +53,7 @@ static void *run(void *context)
 {
 	struct store_disk *store = context;
 	char last_error[ERR_MESSAGE_BYTES] = "";
-	int64_t quiet_until_ns = 0;
+	int64_t quiet_until_ns = 0, aged_ns = clock_monotonic_ns();
 
 	pthread_setname_np(pthread_self(), "firn-seal");
 	lock_take(&store->wake_lock);
@@ -64,6 +67,10 @@ static void *run(void *context)
 		if (store->stopping)
 			break;
 		lock_give(&store->wake_lock);
+		if (clock_monotonic_ns() - aged_ns >= AGE_NS) {
+			aged_ns = clock_monotonic_ns();
+			part_cache_age(&store->cache);
+		}
 		if (store_disk_tick(&store->base, &err) && err.code != ERR_READ_ONLY &&
 		    clock_monotonic_ns() >= quiet_until_ns &&
 		    strcmp(last_error, err.message) != 0) {

@@ -155,6 +155,29 @@ static void arena_clears_what_was_used_before(void **state)
 	arena_keep_spares(0);
 }
 
+/* What is in use again and again stays, what is not goes. */
+static void arena_gives_up_what_nobody_takes(void **state)
+{
+	struct arena arena, other;
+
+	(void)state;
+	arena_keep_spares((size_t)4 << 20);
+	arena_init(&arena, 0);
+	arena_init(&other, 0);
+	assert_non_null(arena_alloc(&arena, (size_t)1 << 20));
+	assert_non_null(arena_alloc(&other, (size_t)2 << 20));
+	arena_free(&other);
+	arena_free(&arena);
+	assert_int_equal(arena_age_spares(), (size_t)3 << 20); /* new ones */
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(arena_alloc(&arena, (size_t)1 << 20));
+		arena_free(&arena);
+		assert_int_equal(arena_age_spares(), (size_t)1 << 20);
+	}
+	assert_int_equal(arena_age_spares(), 0);
+	arena_keep_spares(0);
+}
+
 static void arena_refuses_over_its_budget_and_remembers(void **state)
 {
 	struct arena arena;
@@ -314,6 +337,7 @@ int main(void)
 		cmocka_unit_test(arena_gives_aligned_zeroes),
 		cmocka_unit_test(arena_objects_do_not_overlap),
 		cmocka_unit_test(arena_clears_what_was_used_before),
+		cmocka_unit_test(arena_gives_up_what_nobody_takes),
 		cmocka_unit_test(arena_refuses_over_its_budget_and_remembers),
 		cmocka_unit_test(arena_refuses_sizes_that_overflow),
 		cmocka_unit_test(arena_copy_terminates),

@@ -390,6 +390,46 @@ static void memtable_without_a_text_of_the_query_is_left_out(void **state)
 	}
 }
 
+static size_t dictionary_bytes(struct fixture *f)
+{
+	const struct part_cache *cache = &store_disk_of(f->store)->cache;
+
+	assert_int_equal(cache->count, 1);
+	return cache->parts[0]->reader ? part_reader_bytes(cache->parts[0]->reader) : 0;
+}
+
+static void load_dictionaries(struct fixture *f, bool aged)
+{
+	const struct store_query query = { .from_ns = 0, .to_ns = INT64_MAX };
+	struct store_snapshot snapshot;
+
+	assert_int_equal(store_snapshot(f->store, &query, &snapshot, NULL), 0);
+	if (aged) /* twice: in use they stay */
+		part_cache_age(&store_disk_of(f->store)->cache);
+	if (aged)
+		part_cache_age(&store_disk_of(f->store)->cache);
+	assert_true(snapshot.segments[0].view.strings_count > 1);
+	store_snapshot_release(f->store, &snapshot);
+}
+
+static void dictionaries_that_nobody_uses_are_given_up(void **state)
+{
+	struct fixture *f = *state;
+	size_t loaded, small;
+
+	append_rows_of_containers(f);
+	seal(f);
+	load_dictionaries(f, false);
+	loaded = dictionary_bytes(f);
+	part_cache_age(&store_disk_of(f->store)->cache);
+	assert_int_equal(dictionary_bytes(f), loaded);
+	part_cache_age(&store_disk_of(f->store)->cache);
+	small = dictionary_bytes(f);
+	assert_true(small < loaded);
+	load_dictionaries(f, true);
+	assert_true(dictionary_bytes(f) > small);
+}
+
 static void what_only_rows_are_called_is_found_in_parts(void **state)
 {
 	struct store_query query = { .from_ns = 0, .to_ns = INT64_MAX };
@@ -934,6 +974,7 @@ int main(void)
 		TEST(snapshot_opens_nothing_outside_the_range),
 		TEST(memtable_without_a_text_of_the_query_is_left_out),
 		TEST(what_only_rows_are_called_is_found_in_parts),
+		TEST(dictionaries_that_nobody_uses_are_given_up),
 		TEST(damaged_part_is_set_aside_and_the_rest_served),
 		TEST(damage_in_the_log_is_told_and_the_rest_kept),
 		TEST(segment_made_ahead_needs_no_name_when_it_begins),

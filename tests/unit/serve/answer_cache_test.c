@@ -67,6 +67,11 @@ static void answers_grow_old(void **state)
 	assert_found(cache, "a", 1, 5 + ANSWER_CACHE_NS, "one");
 	assert_found(cache, "a", 1, 6 + ANSWER_CACHE_NS, NULL);
 	assert_found(cache, "a", 1, 5, NULL);
+	put(cache, "b", 1, 5, "two");
+	answer_cache_age(cache, 5 + ANSWER_CACHE_NS);
+	assert_found(cache, "b", 1, 5, "two");
+	answer_cache_age(cache, 6 + ANSWER_CACHE_NS);
+	assert_found(cache, "b", 1, 5, NULL);
 	answer_cache_free(cache);
 }
 

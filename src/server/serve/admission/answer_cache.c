@@ -37,6 +37,11 @@ struct answer_cache *answer_cache_new(size_t bytes_max)
 	return cache;
 }
 
+static bool is_old(const struct answer *answer, int64_t now_ns)
+{
+	return now_ns - answer->made_at_ns > ANSWER_CACHE_NS;
+}
+
 static void drop(struct answer_cache *cache, struct answer *answer)
 {
 	cache->bytes -= answer->bytes;
@@ -88,8 +93,7 @@ bool answer_cache_find(struct answer_cache *cache, struct slice key, uint64_t ve
 
 	lock_take(&cache->lock);
 	answer = find(cache, key, hash);
-	if (answer &&
-	    (answer->version != version || now_ns - answer->made_at_ns > ANSWER_CACHE_NS)) {
+	if (answer && (answer->version != version || is_old(answer, now_ns))) {
 		drop(cache, answer);
 		answer = NULL;
 	}
@@ -130,5 +134,14 @@ void answer_cache_put(struct answer_cache *cache, struct slice key, uint64_t ver
 	strbuf_add_slice(&answer->key, key);
 	net_response_copy(response, &answer->response);
 	cache->bytes += bytes;
+	lock_give(&cache->lock);
+}
+
+void answer_cache_age(struct answer_cache *cache, int64_t now_ns)
+{
+	lock_take(&cache->lock);
+	for (size_t i = 0; i < ANSWER_CACHE_COUNT_MAX; i++)
+		if (cache->answers[i].used_at && is_old(&cache->answers[i], now_ns))
+			drop(cache, &cache->answers[i]);
 	lock_give(&cache->lock);
 }

@@ -30,4 +30,7 @@ bool answer_cache_find(struct answer_cache *cache, struct slice key, uint64_t ve
 void answer_cache_put(struct answer_cache *cache, struct slice key, uint64_t version,
 		      int64_t now_ns, const struct net_response *response);
 
+/* Gives up those that nobody will be given any more. */
+void answer_cache_age(struct answer_cache *cache, int64_t now_ns);
+
 #endif

@@ -160,6 +160,20 @@ static void shrink(struct part_cache *cache)
 	metric_set(&store_cache_bytes, (int64_t)usage.bytes);
 }
 
+void part_cache_age(struct part_cache *cache)
+{
+	lock_take(&cache->lock);
+	for (size_t i = 0; i < cache->count; i++) {
+		struct part *part = cache->parts[i];
+
+		if (part->reader && part->last_use <= cache->aged_uses)
+			part_reader_trim(part->reader);
+	}
+	cache->aged_uses = cache->uses;
+	metric_set(&store_cache_bytes, (int64_t)usage_of(cache).bytes);
+	lock_give(&cache->lock);
+}
+
 static void note_damage(struct part *part, const struct err *err)
 {
 	part->info.damaged = true;

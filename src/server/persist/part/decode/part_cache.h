@@ -4,7 +4,8 @@
  *
  * A part is opened when it is first needed and shared by all who pin it. When dictionaries that
  * were decoded exceed the budget, the ones that no segment uses are given up, in the order of last
- * use (stacks at once when their last user leaves them); whole parts too when nobody pins them.
+ * use (stacks at once when their last user leaves them); whole parts too when nobody pins them. So
+ * are those of parts that nobody has asked for since part_cache_age was called last.
  * Blocks are not kept: the operating system's page cache is. A dropped part leaves the list at once
  * and memory with its last pin.
  *
@@ -39,7 +40,7 @@ struct part_cache {
 	struct lock_condition opened;
 	struct part **parts; /* in the order in which they were added */
 	size_t count, capacity;
-	uint64_t uses;
+	uint64_t uses, aged_uses; /* until now, and when it was aged */
 };
 
 void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char *dir,
@@ -63,6 +64,8 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
 /* Opens a pinned part: its reader stays until it is unpinned. ERR_CORRUPT (and `damaged` from now
  * on) or ERR_IO. */
 MUST_USE int part_cache_load(struct part_cache *cache, struct part *part, struct err *err);
+
+void part_cache_age(struct part_cache *cache);
 
 /* After its segments were dropped. Damage that the reader found counts from now on. */
 void part_cache_unpin(struct part_cache *cache, struct part *part);
