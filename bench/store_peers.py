@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store's peers, as libraries in this process: DuckDB and ClickHouse (chdb), from npm packages.
 
-    store_peers.py duckdb|clickhouse CSV_DIR WORK_DIR THREADS     prints JSON
+    store_peers.py duckdb|clickhouse CSV_DIR WORK_DIR THREADS [load]     prints JSON; "load": no queries
 
 Each gets the rows of bench/peer_csv.h in the best schema that it can have: stacks, series and services are
 dense numbers, sorted by (service, series, time, stack) or one row per report with arrays, whichever answers
@@ -66,6 +66,7 @@ class DuckDB:
         self.run("""create table samples as select service, series, make_timestamp_ms(at_ms) as start, stack, value
             from staged order by service, series, start, stack""")
         self.run("checkpoint")
+        self.rows_cpu_s = time.process_time()
         rows = self.bytes()
         self.run("""create table reports as select service, series, make_timestamp_ms(any_value(at_ms)) as start,
             list(stack order by stack) as stacks, list(value order by stack) as "values", sum(value)::bigint as total
@@ -135,6 +136,7 @@ class ClickHouse:
             value Int64 codec(T64, ZSTD(1))) engine = MergeTree order by (service, series, start, stack)""")
         self.run(f"""insert into peer.samples select service, series, fromUnixTimestamp64Milli(at_ms), stack, value
             from {file}""")
+        self.rows_cpu_s = time.process_time()
         self.run("""create table peer.reports (service UInt32 codec(ZSTD(1)), series UInt32 codec(ZSTD(1)),
             start DateTime64(3) codec(Delta(8), ZSTD(1)), stacks Array(UInt32) codec(ZSTD(1)),
             "values" Array(Int64) codec(T64, ZSTD(1)), total Int64 codec(T64, ZSTD(1)))
@@ -190,10 +192,13 @@ def best(database, queries):
 
 
 def main():
-    kind, csv, folder, threads = sys.argv[1:]
+    kind, csv, folder, threads = sys.argv[1:5]
+    loads_only = sys.argv[5:] == ["load"]
     database = {"duckdb": DuckDB, "clickhouse": ClickHouse}[kind](folder, threads)
+    begin = time.process_time()
     out = {"bytes": database.load(csv)}
-    for name, queries in database.queries.items():
+    out["rows_cpu_s"] = database.rows_cpu_s - begin  # of all threads, for the table of rows
+    for name, queries in database.queries.items() if not loads_only else ():
         out[name] = best(database, queries)
     print(json.dumps(out), flush=True)
     os._exit(0)  # their threads need not be waited for
