@@ -46,7 +46,17 @@ async function send(name, labels, profile) {
 		file]);
 }
 
+/* Many binaries, and the lightest of them alone. */
+const PARTS = 12;
+const parts = Array.from({ length: PARTS }, (_, at) =>
+	({ name: `work_${at}`, binary: `/usr/lib/shop/libpart_${at}.so` }));
+const partStacks = (list) => list.map((at) => ({ path: [at], samples: 100 * (PARTS - at) }));
+
 async function sendAll() {
+	await send("parts", ["job=parts"],
+		{ functions: parts, stacks: partStacks([...parts.keys()]), at_ms: AT.now, seconds: 10 });
+	await send("last-parts", ["job=last-parts"],
+		{ functions: parts, stacks: partStacks([6, 7]), at_ms: AT.now, seconds: 10 });
 	for (const [name, deflate] of [["before", 1000], ["now", 1500]])
 		await send(name, ["job=known", "team=a \"b\", {c}"],
 			{ functions: known, stacks: knownStacks(deflate), at_ms: AT[name], seconds: 10 });

@@ -6,7 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { AT, HOSTILE, MINUTE, TYPE, compared, comparedOf, placeOf, queryOf, run } from "./fixture.mjs";
 import { deepAnswer, treeAnswer } from "./generated.mjs";
-import { base, clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
+import { base, clickFrame, firn, open, painted, picture, settled, slowed, withPage } from "./page.mjs";
 
 /* What go tool pprof says of what the page offers for download. */
 async function goPprof(page, ...options) {
@@ -453,6 +453,76 @@ test("the chart's mean is the graph's rate, though data covers a part of the ran
 		const rate = await page.locator(".sum b").textContent();
 		assert.equal(rate, "3.50 cores");
 		await page.locator(".strip-reading").getByText(`mean ${rate}`).waitFor();
+	}));
+
+test("the legend begins with the heaviest, whatever was there before, and lists what has no room",
+	() => withPage({ viewport: { width: 1280, height: 800 } }, async (page) => {
+		await open(page, placeOf("last-parts"));
+		await page.getByRole("list", { name: /^Colours by binary/ }).getByText("libpart_6.so").waitFor();
+		const field = page.getByRole("combobox", { name: /^Label filter/ });
+		await field.fill('job="parts"');
+		await field.press("Enter");
+		await page.waitForFunction(() => window.__firn.frame("work_0") && !window.__firn.busy());
+		await settled(page);
+		const [seen, all] = await page.evaluate(() => {
+			const room = document.querySelector(".legend").getBoundingClientRect();
+			const items = [...document.querySelectorAll(".legend li")];
+			const inside = items.filter((item) => {
+				const { left, right, top, bottom } = item.getBoundingClientRect();
+				return left >= room.left - 1 && right <= room.right + 1 &&
+					top >= room.top - 1 && bottom <= room.bottom + 1;
+			});
+			return [inside, items].map((list) => list.map((item) => item.textContent));
+		});
+		assert.equal(all.length, 9, "eight and the rest");
+		assert.ok(seen.length > 0 && seen.length < all.length, `${seen.length} of ${all.length} have room`);
+		assert.deepEqual(seen, all.slice(0, seen.length), "the heaviest are those that are seen");
+		assert.match(seen[0], /^libpart_0\.so15\.4 %$/);
+		const more = page.getByRole("button", { name: /^All colours/ });
+		assert.equal(await more.textContent(), `+${all.length - seen.length}`);
+		await more.click();
+		const listed = page.getByRole("list", { name: "All colours by binary" }).getByRole("listitem");
+		assert.deepEqual(await listed.allTextContents(), all);
+		await picture(page, "legend");
+		await page.keyboard.press("Escape");
+		assert.equal(await listed.count(), 0);
+		await page.keyboard.press("Enter");
+		await listed.nth(8).waitFor();
+	}));
+
+test("nothing that is there moves while answers are slow to come, on a slow machine", () =>
+	withPage({}, async (page) => {
+		await page.addInitScript(() => {
+			window.__shifts = [];
+			new PerformanceObserver((list) => {
+				window.__shifts.push(...list.getEntries().filter((each) => !each.hadRecentInput)
+					.map(({ value, sources }) =>
+						[value, sources.map(({ node }) => node?.outerHTML)]));
+			}).observe({ type: "layout-shift", buffered: true });
+		});
+		const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+		await page.route("**/api/v1/types?*", (route) => later(400).then(() => route.continue()));
+		let asked = 0;
+		let release;
+		const held = new Promise((resolve) => (release = resolve));
+		await page.route("**/api/v1/query?*", async (route) => {
+			await (asked++ ? held : later(2000));
+			await route.continue();
+		});
+		await slowed(page, 4);
+		/* Which types there are is not known, either. */
+		await page.goto(new URL(placeOf("known").replace(/query=[^&]*&/, ""), base).href);
+		await page.locator(".progress.busy").waitFor();
+		/* What is trimmed to the screen comes first, and the table's numbers are not whole yet. */
+		const more = page.getByRole("columnheader", { name: "Function (more is on its way)" });
+		await more.waitFor();
+		release();
+		await more.waitFor({ state: "detached" });
+		await page.waitForFunction(() => !window.__firn.busy());
+		await settled(page);
+		const shifts = await page.evaluate(() => window.__shifts);
+		const sum = shifts.reduce((all, [value]) => all + value, 0);
+		assert.ok(sum < 0.005, `${sum}: ${JSON.stringify(shifts)}`);
 	}));
 
 for (const width of [1440, 900, 400])

@@ -101,7 +101,8 @@ function Body<Row>({ id, sorted, first, last, properties }: {
 		<div class="table-body" role="rowgroup">
 			<div role="presentation" style={{ height: `${first * ROW}px` }} />
 			{sorted.slice(first, last).map((row, index) => (
-				<div key={keyOf(row)} id={`${id}-${keyOf(row)}`} class="row" role="row"
+				/* Rows stay, whatever they come to hold: nothing moves when numbers change. */
+				<div key={first + index} id={`${id}-${keyOf(row)}`} class="row" role="row"
 					aria-rowindex={first + index + 2} aria-selected={keyOf(row) === selected}
 					onClick={() => onSelect(row)} onDblClick={() => onOpen(row)}>
 					{columns.map((each) => (

@@ -57,6 +57,8 @@ export const failure = computed<Failure | null>(() =>
 	[...failures.value].find(([load]) => !isLocal.value || load === loadProfile)?.[1] ?? null);
 /* Whether what stands beside the tree waits for names. */
 export const namesAwaited = signal(false);
+/* Whether what is shown lacks what is narrower than a pixel, and the rest is on its way. */
+export const isFirstLook = signal(false);
 /* Width of the graph in device pixels; set by the flame view. */
 export const graphWidth = signal(1600);
 
@@ -228,6 +230,7 @@ function show(next: Profile, aborted: AbortSignal, key = "", answers: readonly P
 	const bytes = answers.reduce((sum, { sent }) => sum + sent, 0);
 	weighed = [...(isKnown ? weighed : []), { atMs: Date.now(), bytes }];
 	waitForNames(isKnown);
+	isFirstLook.value = key === "" && answers.length > 0;
 	profile.value = next;
 	loadedKey = key;
 	shownEtags = answers.map(({ etag }) => etag);

@@ -29,7 +29,8 @@ function TypePicker(): JSX.Element {
 		options.push({ value: type, label: typeTitle(type), hint: type });
 	return (
 		<Picker label="Profile type" class="type-picker" options={options} chosen={type ? [type] : []}
-			none="No profiles" empty="No profiles yet."
+			none={types.value ? "No profiles" : "…"}
+			empty={types.value ? "No profiles yet." : "The server is being asked."}
 			onChange={([chosen]) => go({ type: chosen!, zoom: "" })} />
 	);
 }

@@ -7,7 +7,7 @@ import { formatCount, formatPercent, formatValue } from "../../model/quantity";
 import { filterTop, sortTop } from "../../model/top";
 import { go, place } from "../../state/place";
 import { colouring, matches, selectFunction, selectedFunction, top, widestOf, zoomTo } from "../../state/reading";
-import { profile, unit } from "../../state/session";
+import { isFirstLook, profile, unit } from "../../state/session";
 import { type Column, VirtualTable } from "../../kit/virtual_table";
 
 const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
@@ -41,7 +41,8 @@ function columns(compact: boolean, found: number): Column<number>[] {
 	const text = (key: string, title: string, full: (fn: number) => string, shown = full): Column<number> =>
 		({ key, title, value: full, cell: (fn) => <span class="muted" title={full(fn)}>{shown(fn)}</span> });
 	const name: Column<number> = {
-		key: "name", title: found < 0 ? "Function" : `Function (${formatCount(found)} found)`,
+		key: "name", title: isFirstLook.value ? "Function (more is on its way)"
+			: found < 0 ? "Function" : `Function (${formatCount(found)} found)`,
 		value: (fn) => functionName(current, fn),
 		cell: (fn) => (
 			<span class="mono" title={functionName(current, fn)}>

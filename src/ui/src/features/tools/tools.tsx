@@ -2,7 +2,7 @@
 /* tools - views, search, grouping, colours; below them the path of the zoom and the legend. */
 import { signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useCallback, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { fetchLabels } from "../../data/api";
 import type { ColourBy, Demangle, View } from "../../model/place";
 import { counted, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";
@@ -316,23 +316,66 @@ function Largest(): JSX.Element {
 	);
 }
 
-function Legend(): JSX.Element | null {
-	const colours = colouring.value;
-	const total = profile.value!.total[0]!;
-	if (!colours || !colours.categories.length || place.value.view !== "flame")
-		return null;
-	const by = COLOURS.find(({ value }) => value === place.value.colourBy)!.label.toLowerCase();
+function LegendItems({ of: total }: { of: number }): JSX.Element {
 	return (
-		<ul class="legend" tabIndex={0} aria-label={`Colours by ${by}, with the share of self time`}>
-			{colours.categories.map((category, index) => (
-				<li key={category.key} onPointerEnter={() => (highlighted.value = index)}
+		<>
+			{colouring.value!.categories.map((category, index) => (
+				<li key={category.key} title={category.key.replace(/^\w+:/, "")}
+					onPointerEnter={() => (highlighted.value = index)}
 					onPointerLeave={() => (highlighted.value = -1)}>
 					<span class={`swatch frame-${category.slot}`} />
 					<span class="legend-name">{category.label}</span>
 					<span class="number muted">{formatPercent(category.value, total)}</span>
 				</li>
 			))}
-		</ul>
+		</>
+	);
+}
+
+/* The heaviest, as many as have room in one row; a button says how many have none, and lists them all. */
+function Legend(): JSX.Element | null {
+	const colours = colouring.value;
+	const row = useRef<HTMLUListElement>(null);
+	const [hidden, setHidden] = useState(0);
+	const [open, setOpen] = useState(false);
+	const close = useCallback(() => setOpen(false), []);
+	const isShown = colours && colours.categories.length > 0 && place.value.view === "flame";
+	useLayoutEffect(() => {
+		const list = row.current;
+		if (!list)
+			return;
+		const count = () => {
+			const items = [...list.children] as HTMLElement[];
+			setHidden(items.filter(({ offsetTop }) => offsetTop > items[0]!.offsetTop).length);
+		};
+		count();
+		const watch = new ResizeObserver(count);
+		watch.observe(list);
+		return () => watch.disconnect();
+	}, [colours, isShown]);
+	if (!isShown)
+		return null;
+	const total = profile.value!.total[0]!;
+	const title = `Colours by ${COLOURS.find(({ value }) => value === colours.by)!.label.toLowerCase()}`;
+	return (
+		<>
+			<ul class="legend" ref={row} aria-label={`${title}, with the share of self time`}>
+				<LegendItems of={total} />
+			</ul>
+			{hidden > 0 && (
+				<Popover open={open} onClose={close} button={
+					<button type="button" class="legend-more number" aria-expanded={open}
+						aria-label={`All colours: ${hidden} more`} title="All colours"
+						onClick={() => setOpen(!open)}>
+						+{hidden}
+					</button>
+				}>
+					<ul class="legend-all" aria-label={`All ${title.toLowerCase()}`}>
+						<LegendItems of={total} />
+					</ul>
+				</Popover>
+			)}
+		</>
 	);
 }
 
