@@ -14,6 +14,7 @@
 #include "batches.h"
 #include "lines.h"
 #include "server/persist/part/part_arrange.h"
+#include "server/persist/part/part_chunk.h"
 #include "server/persist/part/decode/part_reader.h"
 #include "sim_disk.h"
 
@@ -820,6 +821,47 @@ static void one_of_many_services_is_found_without_a_look_at_each(void **state)
 	part_reader_close(reader);
 }
 
+static size_t packed_bytes(ZSTD_CCtx *encoder, const struct strbuf *raw, int level)
+{
+	struct part_chunk_builder builder = { 0 };
+	struct part_chunk chunk;
+	struct slice stored;
+	ZSTD_DCtx *decoder = ZSTD_createDCtx();
+	char *back = mem_new_array(char, raw->len);
+
+	strbuf_add(&builder.raw, raw->data, raw->len);
+	assert_int_equal(part_chunk_pack(&builder, encoder, level, NULL, &chunk, &stored, NULL), 0);
+	assert_int_equal(part_chunk_unpack(&chunk, decoder, stored.data, back, NULL), 0);
+	assert_memory_equal(back, raw->data, raw->len);
+	part_chunk_builder_free(&builder);
+	ZSTD_freeDCtx(decoder);
+	free(back);
+	return chunk.stored;
+}
+
+/* Work that gains nothing is not done; and what it takes of memory does not grow with a section. */
+static void thorough_packing_is_for_what_gains_by_it(void **state)
+{
+	enum { QUICK = 3, THOROUGH = 19, MEMORY_BYTES = 16 << 20 };
+	struct strbuf random = { 0 }, similar = { 0 };
+	ZSTD_CCtx *encoder = ZSTD_createCCtx();
+	struct fixture *f = *state;
+
+	while (random.len < (size_t)3 << 20) {
+		strbuf_addf(&random, "%016llx", (unsigned long long)next(f));
+		strbuf_addf(&similar, "package_%llu.method_%llu;", (unsigned long long)next(f) % 97,
+			    (unsigned long long)next(f) % 4001);
+	}
+	assert_int_equal(packed_bytes(encoder, &random, THOROUGH),
+			 packed_bytes(encoder, &random, QUICK));
+	assert_true(packed_bytes(encoder, &similar, THOROUGH) <
+		    packed_bytes(encoder, &similar, QUICK) / 100 * 95);
+	assert_true(ZSTD_sizeof_CCtx(encoder) < MEMORY_BYTES);
+	ZSTD_freeCCtx(encoder);
+	strbuf_free(&random);
+	strbuf_free(&similar);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -841,6 +883,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(moments_bound_what_is_read_at_once, set_up,
 						tear_down),
 		cmocka_unit_test(partitions_that_cannot_match_are_left_out),
+		cmocka_unit_test_setup_teardown(thorough_packing_is_for_what_gains_by_it, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(
 			one_of_many_services_is_found_without_a_look_at_each, set_up, tear_down),
 	};
