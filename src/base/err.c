@@ -23,6 +23,8 @@ static const char *const code_names[ERR_CODES] = {
 	[ERR_CANCELLED] = "cancelled",
 	[ERR_DEADLINE] = "deadline",
 	[ERR_NO_MEMORY] = "no_memory",
+	[ERR_RATE] = "rate",
+	[ERR_QUOTA] = "quota",
 	[ERR_UNSUPPORTED] = "unsupported",
 };
 

@@ -34,6 +34,8 @@ enum err_code {
 	ERR_DEADLINE,	 /* out of time */
 	ERR_NO_MEMORY,	 /* over a memory budget */
 	ERR_UNSUPPORTED, /* valid, but not something this build or host can do */
+	ERR_RATE,	 /* over a rate, or a number at once; a later try may succeed */
+	ERR_QUOTA,	 /* over a limit of this user; the same again does not help */
 	ERR_CODES
 };
 

@@ -397,6 +397,75 @@ static int take_user_roles(void *context, const struct yaml_node_s *value, struc
 	return document_each_pair(reading->document, value, take_user_role, reading, err);
 }
 
+struct tenant_list {
+	struct reading *reading;
+	struct web_config_tenants *tenants;
+};
+
+static int take_tenant(void *context, const struct yaml_node_s *item, struct err *err)
+{
+	struct tenant_list *list = context;
+	struct slice *name = add(list->reading, &list->tenants->names,
+				 sizeof(*list->tenants->names), &list->tenants->count);
+	int rc = take_text(list->reading, item, name, err);
+
+	if (!rc && !tenant_limits_is_name(*name))
+		rc = document_error(
+			list->reading->document, item, err,
+			"\"%.*s\" is no tenant: at most %u letters, digits and !-_.*'()",
+			SLICE_FMT(*name), TENANT_LIMITS_NAME_BYTES_MAX);
+	return rc;
+}
+
+/* A list of one "*" is that of a proxy, which says whose each request is. */
+static int take_tenants(struct reading *reading, const struct yaml_node_s *value,
+			struct web_config_tenants *ret, struct err *err)
+{
+	struct tenant_list list = { reading, ret };
+	size_t capacity = reading->capacity;
+	int rc;
+
+	*ret = (struct web_config_tenants){ 0 };
+	reading->capacity = 0;
+	rc = document_each_item(reading->document, value, take_tenant, &list, err);
+	reading->capacity = capacity;
+	if (!rc && !ret->count)
+		rc = document_error(reading->document, value, err,
+				    "no tenants; write [\"*\"] for any");
+	if (!rc && ret->count == 1 && slice_is(ret->names[0], "*"))
+		*ret = (struct web_config_tenants){ 0 };
+	return rc;
+}
+
+static int take_user_tenant(void *context, struct slice key, const struct yaml_node_s *value,
+			    struct err *err)
+{
+	struct reading *reading = context;
+	struct web_config *config = reading->config;
+
+	for (size_t i = 0; i < config->users_count; i++)
+		if (slice_equal(config->users[i].name, key))
+			return take_tenants(reading, value, &config->users[i].tenants, err);
+	return document_error(reading->document, value, err,
+			      "\"%.*s\" is not in basic_auth_users (which must come first)",
+			      SLICE_FMT(key));
+}
+
+static int take_user_tenants(void *context, const struct yaml_node_s *value, struct err *err)
+{
+	struct reading *reading = context;
+
+	return document_each_pair(reading->document, value, take_user_tenant, reading, err);
+}
+
+static int take_tenant_limits(void *context, const struct yaml_node_s *value, struct err *err)
+{
+	struct reading *reading = context;
+
+	return tenant_limits_take(reading->document, value, &reading->config->arena,
+				  &reading->config->tenant_limits, err);
+}
+
 static int take_token_name(void *context, const struct yaml_node_s *value, struct err *err)
 {
 	struct reading *reading = context;
@@ -445,13 +514,19 @@ static int take_token_roles(void *context, const struct yaml_node_s *value, stru
 	return take_roles(reading, value, &reading->token->roles, err);
 }
 
+static int take_token_tenants(void *context, const struct yaml_node_s *value, struct err *err)
+{
+	struct reading *reading = context;
+
+	return take_tenants(reading, value, &reading->token->tenants, err);
+}
+
 static int take_token(void *context, const struct yaml_node_s *item, struct err *err)
 {
 	static const struct document_key keys[] = {
-		{ "name", take_token_name },
-		{ "token_file", take_token_file },
-		{ "sha256", take_token_sha256 },
-		{ "roles", take_token_roles },
+		{ "name", take_token_name },	   { "token_file", take_token_file },
+		{ "sha256", take_token_sha256 },   { "roles", take_token_roles },
+		{ "tenants", take_token_tenants },
 	};
 	struct reading *reading = context;
 	struct web_config *config = reading->config;
@@ -494,9 +569,10 @@ static int refuse_rate_limit(void *context, const struct yaml_node_s *value, str
 static int read_document(struct reading *reading, struct err *err)
 {
 	static const struct document_key keys[] = {
-		{ "tls_server_config", take_tls },  { "http_server_config", take_http },
-		{ "basic_auth_users", take_users }, { "user_roles", take_user_roles },
-		{ "bearer_tokens", take_tokens },   { "rate_limit", refuse_rate_limit },
+		{ "tls_server_config", take_tls },     { "http_server_config", take_http },
+		{ "basic_auth_users", take_users },    { "user_roles", take_user_roles },
+		{ "bearer_tokens", take_tokens },      { "rate_limit", refuse_rate_limit },
+		{ "user_tenants", take_user_tenants }, { "tenant_limits", take_tenant_limits },
 	};
 	const struct yaml_node_s *root = document_root(reading->document);
 
@@ -512,6 +588,7 @@ int web_config_parse(struct slice text, const char *path, struct web_config *ret
 
 	*ret = (struct web_config){ 0 };
 	arena_init(&ret->arena, 0);
+	tenant_limits_init(&ret->tenant_limits);
 	reading.directory = slice_from(path, slash ? (size_t)(slash - path) + 1 : 0);
 	rc = document_parse(text, path, &reading.document, err);
 	if (!rc)

@@ -9,7 +9,9 @@
  *   http_server_config:  { http2, headers }
  *   basic_auth_users:    { NAME: BCRYPT }
  *   user_roles:          { NAME: [ingest, query, admin] }      (firn's; without: all)
- *   bearer_tokens:       [{ name, token_file | sha256, roles }] (firn's)
+ *   bearer_tokens:       [{ name, token_file | sha256, roles, tenants }] (firn's)
+ *   user_tenants:        { NAME: [TENANT, ...] }               (firn's; without: any)
+ *   tenant_limits:       { TENANT: { ... } }                   (firn's; tenant_limits.h)
  *
  * Relative paths are relative to the file. What it asks for and firn does not do is an error.
  * Plain data: nothing is opened here but the file itself. All text lives in the arena.
@@ -19,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "config/tenant_limits.h"
 
 #define WEB_CONFIG_SHA256_BYTES 32
 
@@ -42,9 +45,16 @@ struct web_config_pem {
 	struct slice text, file;
 };
 
+/* Whose the requests may be; the first one's where they do not say. NULL: anyone's. */
+struct web_config_tenants {
+	struct slice *names;
+	size_t count;
+};
+
 struct web_config_user {
 	struct slice name, bcrypt;
 	unsigned roles;
+	struct web_config_tenants tenants;
 };
 
 struct web_config_token {
@@ -52,6 +62,7 @@ struct web_config_token {
 	struct slice file; /* holds the token; or, when empty: */
 	uint8_t sha256[WEB_CONFIG_SHA256_BYTES];
 	unsigned roles;
+	struct web_config_tenants tenants;
 };
 
 struct web_config_header {
@@ -73,6 +84,7 @@ struct web_config {
 	size_t users_count;
 	struct web_config_token *tokens;
 	size_t tokens_count;
+	struct tenant_limits_list tenant_limits;
 };
 
 /* Errors are ERR_INVALID "FILE:LINE: ...", or the file cannot be read. */

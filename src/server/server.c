@@ -30,6 +30,7 @@
 #include "server/serve/api/service_senders.h"
 #include "server/serve/api/targets.h"
 #include "server/serve/admission/admission.h"
+#include "server/serve/admission/quota.h"
 #include "server/serve/web.h"
 
 #define STOP_GRACE_NS (2 * CLOCK_NS_PER_S)
@@ -49,6 +50,8 @@ struct server {
 	struct strbuf bucket_url;
 	struct store_folder *folder; /* NULL: the store has it */
 	struct give_back *give_back;
+	struct store_tenant_limit *limits; /* of the command line and the web configuration */
+	size_t limits_count, limits_capacity;
 };
 
 /* Who may come in; an address that others can reach needs an answer to that. */
@@ -187,6 +190,56 @@ static int open_debuginfo(struct server *server, const struct server_options *op
 	return rc;
 }
 
+static struct store_tenant_limit *find_limit(struct server *server, struct slice tenant)
+{
+	for (size_t i = 0; i < server->limits_count; i++)
+		if (slice_is(tenant, server->limits[i].tenant))
+			return &server->limits[i];
+	return NULL;
+}
+
+static void add_limit(void *context, struct slice tenant, const struct tenant_limits *limits)
+{
+	struct server *server = context;
+
+	if (limits->retention_ns == TENANT_LIMITS_NONE || find_limit(server, tenant))
+		return;
+	mem_grow(server->limits, server->limits_count, server->limits_capacity);
+	server->limits[server->limits_count++] = (struct store_tenant_limit){
+		.tenant = mem_strndup(tenant.data, tenant.len),
+		.retention_ns = (int64_t)limits->retention_ns,
+	};
+}
+
+/* What the command line says of a tenant goes before the web configuration. */
+static int gather_limits(struct server *server, const struct server_options *options,
+			 struct err *err)
+{
+	if (server->access && !options->tenants && access_has_tenants(server->access))
+		return err_set(err, ERR_INVALID,
+			       "--web-config-file: it speaks of tenants, which are told apart with "
+			       "--tenants alone; give that, or remove user_tenants, tenants and "
+			       "tenant_limits");
+	for (size_t i = 0; i < options->tenant_limits_count; i++) {
+		const struct store_tenant_limit *limit = &options->tenant_limits[i];
+
+		mem_grow(server->limits, server->limits_count, server->limits_capacity);
+		server->limits[server->limits_count] = *limit;
+		server->limits[server->limits_count++].tenant =
+			mem_strndup(limit->tenant, strlen(limit->tenant));
+	}
+	if (server->access)
+		access_each_tenant(server->access, add_limit, server);
+	return 0;
+}
+
+static void free_limits(struct server *server)
+{
+	for (size_t i = 0; i < server->limits_count; i++)
+		free((char *)(uintptr_t)server->limits[i].tenant);
+	free(server->limits);
+}
+
 /* Profiles in files of this server. */
 static int open_disk(struct server *server, const struct server_options *options, struct err *err)
 {
@@ -195,8 +248,8 @@ static int open_disk(struct server *server, const struct server_options *options
 				       .retention_bytes = limit_of(options->storage_path,
 								   options->retention_bytes,
 								   options->retention_percent),
-				       .tenant_limits = options->tenant_limits,
-				       .tenant_limits_count = options->tenant_limits_count,
+				       .tenant_limits = server->limits,
+				       .tenant_limits_count = server->limits_count,
 				       .moments_ns = options->sample_times_ns,
 				       .is_stopping = options->is_stopping,
 				       .reserve_bytes = reserve_of(options) };
@@ -223,8 +276,8 @@ static int open_clickhouse(struct server *server, const struct server_options *o
 	size_t memory = query_memory(options);
 	struct ch_store_options store = { .clickhouse = *options->clickhouse,
 					  .retention_ns = options->retention_ns,
-					  .tenant_limits = options->tenant_limits,
-					  .tenant_limits_count = options->tenant_limits_count,
+					  .tenant_limits = server->limits,
+					  .tenant_limits_count = server->limits_count,
 					  .snapshot_bytes = memory == SIZE_MAX ? 0 : memory / 2 };
 	int rc = 0;
 
@@ -355,6 +408,13 @@ int server_reload(struct server *server, struct err *err)
 	return server->serve.scrape ? scrape_reload(server->serve.scrape, err) : 0;
 }
 
+static void limits_of_tenant(void *context, struct slice tenant, struct tenant_limits *ret)
+{
+	const struct server *server = context;
+
+	access_tenant_limits(server->access, tenant, ret);
+}
+
 _Static_assert(ADMISSION_RUNNING_MAX + ADMISSION_WAITING_DEFAULT < NET_SERVER_ASKERS,
 	       "queries that wait leave no worker for pages, metrics and cancelling");
 
@@ -366,6 +426,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	mem_bound_heaps();
 	arena_keep_spares(SPARE_BYTES);
 	rc = open_access(server, options, err);
+	if (!rc)
+		rc = gather_limits(server, options, err);
 	server->memory.max_bytes =
 		(int64_t)(options->request_memory_bytes ? options->request_memory_bytes
 							: REQUEST_MEMORY_BYTES_DEFAULT);
@@ -379,6 +441,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 		server->serve.guard = label_guard_new(options->series_label_values);
 	server->serve.active = active_queries_new();
 	server->serve.admission = admission_new(0, ADMISSION_WAITING_DEFAULT);
+	if (options->tenants)
+		server->serve.quota = quota_new(limits_of_tenant, server);
 	server->serve.coalesce = coalesce_new(server->serve.admission);
 	server->serve.cache = answer_cache_new(ANSWER_CACHE_BYTES_DEFAULT);
 	server->serve.targets = targets_new();
@@ -457,6 +521,8 @@ void server_stop(struct server *server)
 	coalesce_free(server->serve.coalesce);
 	answer_cache_free(server->serve.cache);
 	admission_free(server->serve.admission);
+	quota_free(server->serve.quota);
+	free_limits(server);
 	targets_free(server->serve.targets);
 	index_cache_free(server->serve.indexes);
 	access_close(server->access);

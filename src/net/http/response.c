@@ -37,6 +37,8 @@ static const struct {
 	[ERR_DEADLINE] = { 504, GRPC_DEADLINE_EXCEEDED, 0 },
 	[ERR_NO_MEMORY] = { 429, GRPC_RESOURCE_EXHAUSTED, RETRY_SOON_NS },
 	[ERR_UNSUPPORTED] = { 501, GRPC_UNIMPLEMENTED, 0 },
+	[ERR_RATE] = { 429, GRPC_RESOURCE_EXHAUSTED, RETRY_SOON_NS },
+	[ERR_QUOTA] = { 422, GRPC_INVALID_ARGUMENT, 0 },
 };
 
 void response_init(struct net_response *response)

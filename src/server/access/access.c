@@ -21,9 +21,11 @@ struct access {
 	char *path;
 	struct strbuf headers;
 	struct lock lock;
-	struct state *state;  /* guarded, as the next two */
+	struct state *state;  /* guarded, as the rest up to the names */
 	int64_t look_next_ns; /* monotonic */
 	bool failed;	      /* the last reading; told once */
+	struct slice *names;  /* of tenants, kept for good: as many as files have named */
+	size_t names_count, names_capacity;
 	struct password_memory passwords;
 	bool has_own_token;
 	uint8_t own_token[SHA256_DIGEST_BYTES]; /* its digest */
@@ -106,6 +108,9 @@ void access_close(struct access *access)
 	if (!access)
 		return;
 	state_unref(access->state);
+	for (size_t i = 0; i < access->names_count; i++)
+		free((char *)(uintptr_t)access->names[i].data);
+	free(access->names);
 	password_fini(&access->passwords);
 	lock_free(&access->lock);
 	strbuf_free(&access->headers);
@@ -209,24 +214,33 @@ struct tls *access_tls(void *context)
 	return tls;
 }
 
+/* Who makes a request. */
+struct principal {
+	unsigned roles;			   /* 0 = nobody who is known */
+	struct web_config_tenants tenants; /* of the state; none: any */
+};
+
 /* With an empty name: of any token. */
-static unsigned roles_of_token(const struct access *access, const struct web_config *config,
-			       struct slice name, struct slice secret)
+static struct principal find_token(const struct access *access, const struct web_config *config,
+				   struct slice name, struct slice secret)
 {
+	struct principal found = { 0 };
 	uint8_t digest[SHA256_DIGEST_BYTES];
-	unsigned roles = 0;
 
 	digest_of(secret, digest);
 	if (access->has_own_token && !name.len && same_digest(access->own_token, digest))
-		roles = WEB_CONFIG_INGEST;
+		found.roles = WEB_CONFIG_INGEST;
 	for (size_t i = 0; i < config->tokens_count; i++) {
 		const struct web_config_token *token = &config->tokens[i];
 
 		if (same_digest(token->sha256, digest) &&
-		    (!name.len || slice_equal(name, token->name)))
-			roles |= token->roles;
+		    (!name.len || slice_equal(name, token->name))) {
+			found.roles |= token->roles;
+			if (!found.tenants.count)
+				found.tenants = token->tenants;
+		}
 	}
-	return roles;
+	return found;
 }
 
 #define NOT_KNOWN_YET UINT_MAX /* of roles: a password has to be hashed first */
@@ -235,18 +249,20 @@ static unsigned roles_of_token(const struct access *access, const struct web_con
 /*
  * A token may come as a password too, with its name as the user: browsers know no other way.
  */
-static unsigned roles_of_basic(struct access *access, const struct web_config *config,
-			       struct slice credentials, bool at_once)
+static struct principal find_basic(struct access *access, const struct web_config *config,
+				   struct slice credentials, bool at_once)
 {
 	struct slice password, user = slice_cut(credentials, ':', &password);
 	const struct web_config_user *found = NULL;
-	unsigned roles = user.len ? roles_of_token(access, config, user, password) : 0;
+	struct principal ret = { 0 };
 	enum password_answer answer;
 	struct slice bcrypt;
 	bool fits;
 
-	if (roles || !config->users_count)
-		return roles;
+	if (user.len)
+		ret = find_token(access, config, user, password);
+	if (ret.roles || !config->users_count)
+		return ret;
 	for (size_t i = 0; i < config->users_count; i++)
 		if (slice_equal(config->users[i].name, user))
 			found = &config->users[i];
@@ -254,13 +270,15 @@ static unsigned roles_of_basic(struct access *access, const struct web_config *c
 	bcrypt = found ? found->bcrypt : config->users[0].bcrypt;
 	if (at_once) {
 		if (!password_recall(&access->passwords, bcrypt, password, &fits))
-			return NOT_KNOWN_YET;
-		return found && fits ? found->roles : 0;
+			return (struct principal){ .roles = NOT_KNOWN_YET };
+	} else {
+		answer = password_try(&access->passwords, bcrypt, password);
+		if (answer == PASSWORD_LATER)
+			return (struct principal){ .roles = LATER };
+		fits = answer == PASSWORD_FITS;
 	}
-	answer = password_try(&access->passwords, bcrypt, password);
-	if (answer == PASSWORD_LATER)
-		return LATER;
-	return found && answer == PASSWORD_FITS ? found->roles : 0;
+	return found && fits ? (struct principal){ found->roles, found->tenants }
+			     : (struct principal){ 0 };
 }
 
 static bool take_scheme(struct slice *value, const char *scheme)
@@ -274,25 +292,41 @@ static bool take_scheme(struct slice *value, const char *scheme)
 	return true;
 }
 
-/* What the request's credentials allow; 0 = they are none. */
-static unsigned roles_of_request(struct access *access, const struct web_config *config,
-				 const struct net_request *request, bool at_once)
+/* Whom the request's credentials name. */
+static struct principal find_principal(struct access *access, const struct web_config *config,
+				       const struct net_request *request, bool at_once)
 {
 	struct slice value = net_request_header(request, "authorization");
 	struct strbuf credentials = { 0 };
 	struct slice key = net_request_header(request, "dd-api-key");
-	unsigned roles = 0;
+	struct principal found = { 0 };
 
 	if (value.len > CREDENTIALS_BYTES_MAX || key.len > CREDENTIALS_BYTES_MAX)
-		return 0;
+		return found;
 	if (!value.len && key.len) /* Datadog's tracers know no other way to give a token */
-		return roles_of_token(access, config, (struct slice){ 0 }, key);
+		return find_token(access, config, (struct slice){ 0 }, key);
 	if (take_scheme(&value, "Bearer"))
-		return roles_of_token(access, config, (struct slice){ 0 }, value);
+		return find_token(access, config, (struct slice){ 0 }, value);
 	if (take_scheme(&value, "Basic") && base64_decode(value, &credentials))
-		roles = roles_of_basic(access, config, strbuf_slice(&credentials), at_once);
+		found = find_basic(access, config, strbuf_slice(&credentials), at_once);
 	strbuf_wipe(&credentials);
-	return roles;
+	return found;
+}
+
+static bool has_tenant(const struct web_config_tenants *tenants, struct slice tenant)
+{
+	for (size_t i = 0; i < tenants->count; i++)
+		if (slice_equal(tenants->names[i], tenant))
+			return true;
+	return !tenants->count;
+}
+
+/* True unless the request is somebody else's. An empty header is none, as in tenant_of. */
+static bool may_say(const struct principal *principal, const struct net_request *request)
+{
+	struct slice tenant = net_request_header(request, ACCESS_TENANT_HEADER);
+
+	return !tenant.len || has_tenant(&principal->tenants, tenant);
 }
 
 static unsigned role_bit(enum net_role role)
@@ -311,6 +345,7 @@ static unsigned role_bit(enum net_role role)
 static int verdict(struct access *access, const struct net_request *request, enum net_role role,
 		   bool at_once)
 {
+	struct principal principal;
 	struct state *state;
 	unsigned roles;
 	int status = 200;
@@ -319,12 +354,14 @@ static int verdict(struct access *access, const struct net_request *request, enu
 		return 200;
 	state = take_state(access);
 	if (!asks_for_nothing(&state->config)) {
-		roles = roles_of_request(access, &state->config, request, at_once);
-		status = roles == NOT_KNOWN_YET	  ? 0
-			 : roles == LATER	  ? 429
-			 : !roles		  ? 401
-			 : roles & role_bit(role) ? 200
-						  : 403;
+		principal = find_principal(access, &state->config, request, at_once);
+		roles = principal.roles;
+		status = roles == NOT_KNOWN_YET		? 0
+			 : roles == LATER		? 429
+			 : !roles			? 401
+			 : !(roles & role_bit(role))	? 403
+			 : may_say(&principal, request) ? 200
+							: 403;
 	}
 	state_unref(state);
 	return status;
@@ -345,4 +382,88 @@ int access_authorize(void *access, const struct net_request *request, enum net_r
 bool access_permits(struct access *access, const struct net_request *request, enum net_role role)
 {
 	return !access || verdict(access, request, role, false) == 200;
+}
+
+/* The same text, for as long as `access` lives: the state may go before the request. */
+static struct slice keep_name(struct access *access, struct slice name)
+{
+	struct slice kept = { "", 0 };
+
+	lock_take(&access->lock);
+	for (size_t i = 0; !kept.len && i < access->names_count; i++)
+		if (slice_equal(access->names[i], name))
+			kept = access->names[i];
+	if (!kept.len) {
+		kept = slice_from(mem_strndup(name.data, name.len), name.len);
+		mem_grow(access->names, access->names_count, access->names_capacity);
+		access->names[access->names_count++] = kept;
+	}
+	lock_give(&access->lock);
+	return kept;
+}
+
+struct slice access_own_tenant(struct access *access, const struct net_request *request)
+{
+	struct slice name = { "", 0 };
+	struct principal principal;
+	struct state *state;
+
+	if (!access)
+		return name;
+	state = take_state(access);
+	principal = find_principal(access, &state->config, request, false);
+	if (principal.tenants.count && principal.tenants.names[0].len)
+		name = keep_name(access, principal.tenants.names[0]);
+	state_unref(state);
+	return name;
+}
+
+bool access_may_be(struct access *access, const struct net_request *request, struct slice tenant)
+{
+	struct principal principal;
+	struct state *state;
+	bool may;
+
+	if (!access)
+		return true;
+	state = take_state(access);
+	principal = find_principal(access, &state->config, request, false);
+	may = has_tenant(&principal.tenants, tenant);
+	state_unref(state);
+	return may;
+}
+
+bool access_has_tenants(const struct access *access)
+{
+	const struct web_config *config = &access->state->config;
+	bool has = config->tenant_limits.is_given;
+
+	for (size_t i = 0; i < config->users_count; i++)
+		has |= config->users[i].tenants.count > 0;
+	for (size_t i = 0; i < config->tokens_count; i++)
+		has |= config->tokens[i].tenants.count > 0;
+	return has;
+}
+
+void access_tenant_limits(struct access *access, struct slice tenant, struct tenant_limits *ret)
+{
+	struct tenant_limits_list none;
+	struct state *state;
+
+	if (!access) {
+		tenant_limits_init(&none);
+		*ret = none.fallback;
+		return;
+	}
+	state = take_state(access);
+	*ret = *tenant_limits_find(&state->config.tenant_limits, tenant);
+	state_unref(state);
+}
+
+void access_each_tenant(const struct access *access, access_tenant_f *each, void *context)
+{
+	const struct tenant_limits_list *list = &access->state->config.tenant_limits;
+
+	for (size_t i = 0; i < list->count; i++)
+		each(context, list->rows[i].tenant, &list->rows[i].limits);
 }

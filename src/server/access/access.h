@@ -17,6 +17,8 @@
 #include "net/server.h"
 #include "net/tls.h"
 
+#include "config/tenant_limits.h"
+
 struct access;
 
 /*
@@ -41,5 +43,30 @@ int access_authorize(void *access, const struct net_request *request, enum net_r
  * than others. NULL: everyone may do everything. Not on the loop thread.
  */
 bool access_permits(struct access *access, const struct net_request *request, enum net_role role);
+
+/*
+ * Whose a request may be. A user or token that the file gives to tenants sends and asks as those
+ * alone: access_authorize refuses (403) a header ACCESS_TENANT_HEADER that names another, and
+ * without the header a request is the first one's. All others are whoever the header says.
+ */
+#define ACCESS_TENANT_HEADER "x-scope-orgid"
+
+/*
+ * The tenant of a request without the header; "": the nameless one. Lives as long as `access`,
+ * which may be NULL. Not on the loop thread.
+ */
+struct slice access_own_tenant(struct access *access, const struct net_request *request);
+/* True if who made the request may be this tenant. */
+bool access_may_be(struct access *access, const struct net_request *request, struct slice tenant);
+
+/* True if the file speaks of tenants. */
+bool access_has_tenants(const struct access *access);
+
+/* As the file is now; without one, or of a NULL `access`, there are none. */
+void access_tenant_limits(struct access *access, struct slice tenant, struct tenant_limits *ret);
+/* Calls for each tenant that the file gives limits, as it was when the server started. */
+typedef void access_tenant_f(void *context, struct slice tenant,
+			     const struct tenant_limits *limits);
+void access_each_tenant(const struct access *access, access_tenant_f *each, void *context);
 
 #endif

@@ -28,6 +28,9 @@ struct ingest_limits {
 	size_t labels_max;	   /* per series */
 	size_t moments_max;	   /* times and links of samples, per report; 0 = none kept */
 	struct label_guard *guard; /* of series' labels; NULL: none */
+	/* Whether a set of labels, by its hash, may come in: 0 or an error. NULL: any. */
+	int (*admit_series)(void *context, uint64_t hash, struct err *err);
+	void *admit_context;
 };
 extern const struct ingest_limits ingest_limits_default;
 

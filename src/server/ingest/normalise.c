@@ -252,6 +252,31 @@ static int check_guard(const struct normaliser *n, struct err *err)
 				 clock_monotonic_ns(), err);
 }
 
+/* The same for all orders of the labels. */
+static uint64_t hash_of_labels(const struct normaliser *n)
+{
+	struct tables_view view = tables_view_of(n->into);
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < n->labels_count; i++) {
+		struct slice name = tables_text(&view, n->labels[i].name),
+			     value = tables_text(&view, n->labels[i].value);
+
+		hash += hash_pair(hash_bytes(name.data, name.len),
+				  hash_bytes(value.data, value.len));
+	}
+	return hash;
+}
+
+static int check_admission(const struct normaliser *n, struct err *err)
+{
+	const struct ingest_limits *limits = n->limits;
+
+	return limits->admit_series && !n->problem
+		       ? limits->admit_series(limits->admit_context, hash_of_labels(n), err)
+		       : 0;
+}
+
 int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err)
 {
 	int rc;
@@ -265,6 +290,8 @@ int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err)
 			       "take profile: with its tenant, its series has more than %u labels",
 			       TABLES_LABELS_PER_SET_MAX);
 	rc = check_guard(n, err);
+	if (!rc)
+		rc = check_admission(n, err);
 	if (rc)
 		return rc;
 	if (n->tenant.len)

@@ -87,6 +87,7 @@ static const struct route_row rows[] = {
 	{ "GET", "/api/v1/flamechart", flamechart_if_changed, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/services", answer_services, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/targets", answer_targets, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/tenant", answer_tenant, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/queries", answer_queries, 0, NULL, NET_ROLE_QUERY },
 	{ "DELETE", "/api/v1/queries", answer_cancel, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/openapi.json", answer_openapi, 0, NULL, NET_ROLE_NONE },

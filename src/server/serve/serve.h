@@ -36,6 +36,7 @@ struct coalesce;	/* coalesce.h */
 struct targets;		/* targets.h */
 struct service_senders; /* service_senders.h */
 struct admission;	/* admission.h */
+struct quota;		/* quota.h */
 struct local_source;	/* server/debuginfo/local_source.h */
 struct scrape_taken;	/* server/scrape/scrape.h */
 struct write_pool;	/* writing.h: buffers of running writes */
@@ -55,6 +56,7 @@ struct serve {
 	struct index_cache *indexes;
 	struct active_queries *active;
 	struct admission *admission;
+	struct quota *quota; /* NULL: tenants are not told apart */
 	struct coalesce *coalesce;
 	struct answer_cache *cache;
 	struct targets *targets;
@@ -82,7 +84,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 /* Handlers, named by what they answer; context is the struct serve. */
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
-	answer_flamechart, answer_services, answer_targets, answer_queries, answer_cancel;
+	answer_flamechart, answer_services, answer_targets, answer_queries, answer_cancel,
+	answer_tenant;
 net_handler_f write_otlp, write_raw, write_arrow, unknown_path, pyro_ingest, pyro_push,
 	datadog_input, datadog_ignored, datadog_info;
 net_handler_f rpc_agents, rpc_report_panic, rpc_targets, answer_parca_targets;

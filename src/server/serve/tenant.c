@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/tenant.h"
 
-#include <string.h>
-
-static bool is_plain(struct slice name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		unsigned char c = (unsigned char)name.data[i];
-
-		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
-		    (!c || !strchr("!-_.*'()", c)))
-			return false;
-	}
-	return true;
-}
-
 int tenant_of(const struct serve *serve, const struct net_request *request, struct slice *ret,
 	      struct err *err)
 {
@@ -23,11 +9,11 @@ int tenant_of(const struct serve *serve, const struct net_request *request, stru
 	*ret = (struct slice){ "", 0 };
 	if (!serve->tenants)
 		return 0;
-	if (name.len > TENANT_BYTES_MAX || !is_plain(name))
+	if (!tenant_limits_is_name(name))
 		return err_set(err, ERR_INVALID,
 			       "header X-Scope-OrgID: a tenant has at most %u letters, digits and "
 			       "!-_.*'()",
 			       TENANT_BYTES_MAX);
-	*ret = name;
+	*ret = name.len ? name : access_own_tenant(serve->access, request);
 	return 0;
 }

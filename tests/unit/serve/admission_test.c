@@ -159,6 +159,104 @@ static void queue_is_bounded(void **state)
 	admission_free(admission);
 }
 
+static void start_of(struct asker *asker, struct admission *admission, const char *tenant,
+		     const char *client)
+{
+	asker->ask.has_tenant = true;
+	asker->ask.tenant = slice_of(tenant);
+	start(asker, admission, client, ADMISSION_SMALL);
+}
+
+static struct admission_seat *take_now_of(struct admission *admission, const char *tenant)
+{
+	const struct admission_ask ask = { .client = SLICE_LITERAL("c"),
+					   .has_tenant = true,
+					   .tenant = slice_of(tenant),
+					   .at_once = true };
+	struct admission_seat *seat = NULL;
+	struct err err;
+
+	return admission_take(admission, &ask, &seat, &err) ? NULL : seat;
+}
+
+static void a_tenant_leaves_a_seat_to_others(void **state)
+{
+	struct admission *admission = admission_new(3, 8);
+	struct admission_seat *seats[3];
+
+	(void)state;
+	seats[0] = take_now_of(admission, "noisy");
+	seats[1] = take_now_of(admission, "noisy");
+	assert_null(take_now_of(admission, "noisy"));
+	seats[2] = take_now_of(admission, "");
+	assert_non_null(seats[2]);
+	for (int i = 0; i < 3; i++)
+		admission_give(admission, seats[i]);
+	admission_free(admission);
+}
+
+/* However many clients a tenant has, it is one among tenants. */
+static void tenants_take_turns_before_clients(void **state)
+{
+	struct admission *admission = admission_new(2, 8);
+	struct admission_seat *first = take_now_of(admission, "noisy");
+	struct admission_seat *second = take_now_of(admission, "third");
+	struct asker noisy[2] = { 0 }, quiet = { 0 };
+
+	(void)state;
+	start_of(&noisy[0], admission, "noisy", "a");
+	start_of(&noisy[1], admission, "noisy", "b");
+	start_of(&quiet, admission, "quiet", "c");
+	admission_give(admission, second);
+	join(&quiet);
+	assert_int_equal(quiet.rc, 0);
+	assert_false(atomic_load(&noisy[0].is_served));
+	admission_give(admission, first);
+	join(&noisy[0]);
+	assert_false(atomic_load(&noisy[1].is_served));
+	admission_give(admission, noisy[0].seat);
+	join(&noisy[1]);
+	admission_give(admission, noisy[1].seat);
+	admission_give(admission, quiet.seat);
+	admission_free(admission);
+}
+
+static void a_full_queue_makes_room_for_who_has_less_of_it(void **state)
+{
+	struct admission *admission = admission_new(2, 4);
+	struct admission_seat *seats[2] = { take_now_of(admission, "noisy"),
+					    take_now_of(admission, "third") };
+	struct asker noisy[4] = { 0 }, others[2] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		start_of(&noisy[i], admission, "noisy", "a");
+	noisy[3].admission = admission;
+	noisy[3].ask = noisy[0].ask;
+	take(&noisy[3]);
+	assert_int_equal(noisy[3].rc, -ERR_NO_MEMORY); /* it has three quarters */
+	start_of(&others[0], admission, "quiet", "b");
+	others[1].admission = admission;
+	others[1].ask = others[0].ask;
+	others[1].ask.tenant = SLICE_LITERAL("fourth");
+	assert_int_equal(pthread_create(&others[1].thread, NULL, take, &others[1]), 0);
+	join(&noisy[2]);
+	assert_int_equal(noisy[2].rc, -ERR_NO_MEMORY);
+	admission_give(admission, seats[1]);
+	join(&others[0]);
+	admission_give(admission, others[0].seat);
+	join(&others[1]);
+	assert_int_equal(others[0].rc | others[1].rc, 0);
+	admission_give(admission, others[1].seat);
+	admission_give(admission, seats[0]);
+	for (int i = 0; i < 2; i++) {
+		join(&noisy[i]);
+		assert_int_equal(noisy[i].rc, 0);
+		admission_give(admission, noisy[i].seat);
+	}
+	admission_free(admission);
+}
+
 static void who_waits_can_leave(void **state)
 {
 	struct admission *admission = admission_new(1, 8);
@@ -254,6 +352,9 @@ int main(void)
 		cmocka_unit_test(small_queries_do_not_wait_for_large_ones),
 		cmocka_unit_test(who_asks_to_be_alone_gets_it_next),
 		cmocka_unit_test(queue_is_bounded),
+		cmocka_unit_test(a_tenant_leaves_a_seat_to_others),
+		cmocka_unit_test(tenants_take_turns_before_clients),
+		cmocka_unit_test(a_full_queue_makes_room_for_who_has_less_of_it),
 		cmocka_unit_test(who_waits_can_leave),
 		cmocka_unit_test(a_crowd_keeps_to_the_rules),
 	};

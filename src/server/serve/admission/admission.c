@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/admission/admission.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -8,14 +9,17 @@
 #include "base/mem.h"
 
 #define RUNNING_MIN 4u
-#define SERVED_KEPT 64u /* clients whose last turn is remembered */
+#define SERVED_KEPT 128u /* clients and tenants whose last turn is remembered */
+#define PLACES_SHARE 3u	 /* of the queue, that one tenant may have */
+#define PLACES_SHARE_OF 4u
 
 struct admission_seat {
 	struct admission_seat *previous,
-		*next; /* of those that wait, oldest first; or of those that run */
-	uint64_t client;
+		*next; /* of those that wait, oldest first; or of those that run, or joined */
+	uint64_t client, tenant; /* tenant 0: they are not told apart */
 	enum admission_size size;
-	bool granted;
+	bool is_settled; /* granted, or: */
+	bool is_evicted; /* another tenant got its place in the queue */
 	struct lock_condition wake;
 };
 
@@ -26,9 +30,9 @@ struct seat_list {
 
 struct admission {
 	struct lock lock; /* guards the rest */
-	struct seat_list active, waiting;
-	uint32_t running_max, waiting_max, large_max;
-	uint32_t joined; /* of waiting_max as well */
+	struct seat_list active, waiting, joined;
+	uint32_t running_max, large_max;
+	uint32_t waiting_max; /* of those that wait and those that joined */
 	struct served {
 		uint64_t client, at; /* in turns given */
 	} served[SERVED_KEPT];
@@ -98,6 +102,22 @@ static uint32_t running_of(const struct admission *admission, uint64_t client)
 	return count;
 }
 
+static uint32_t count_of_tenant(const struct seat_list *list, uint64_t tenant)
+{
+	uint32_t count = 0;
+
+	for (const struct admission_seat *seat = list->first; seat; seat = seat->next)
+		count += seat->tenant == tenant;
+	return count;
+}
+
+/* One seat is left to others, so that they need not wait for a long query to end. */
+static bool has_its_seats(const struct admission *admission, uint64_t tenant)
+{
+	return tenant && admission->running_max > 1 &&
+	       count_of_tenant(&admission->active, tenant) >= admission->running_max - 1;
+}
+
 static uint32_t large_running(const struct admission *admission)
 {
 	uint32_t count = 0;
@@ -122,7 +142,8 @@ static bool fits(const struct admission *admission, const struct admission_seat 
 
 	if (seat->size == ADMISSION_ALONE)
 		return !active;
-	if (behind || (active && active->size == ADMISSION_ALONE))
+	if (behind || (active && active->size == ADMISSION_ALONE) ||
+	    has_its_seats(admission, seat->tenant))
 		return false;
 	return admission->active.count < admission->running_max &&
 	       (seat->size == ADMISSION_SMALL || large_running(admission) < admission->large_max);
@@ -154,6 +175,16 @@ static void note_served(struct admission *admission, uint64_t client)
 	*oldest = (struct served){ client, ++admission->given };
 }
 
+static bool tenant_goes_first(const struct admission *admission, uint64_t a, uint64_t b)
+{
+	uint32_t a_running = count_of_tenant(&admission->active, a),
+		 b_running = count_of_tenant(&admission->active, b);
+
+	if (a_running != b_running)
+		return a_running < b_running;
+	return last_served(admission, a) < last_served(admission, b);
+}
+
 /* True if the first goes before the second, which has waited longer. */
 static bool goes_first(const struct admission *admission, const struct admission_seat *a,
 		       const struct admission_seat *b)
@@ -161,6 +192,8 @@ static bool goes_first(const struct admission *admission, const struct admission
 	uint32_t a_running = running_of(admission, a->client),
 		 b_running = running_of(admission, b->client);
 
+	if (a->tenant != b->tenant)
+		return tenant_goes_first(admission, a->tenant, b->tenant);
 	if (a_running != b_running)
 		return a_running < b_running;
 	return last_served(admission, a->client) < last_served(admission, b->client);
@@ -170,7 +203,9 @@ static void grant(struct admission *admission, struct admission_seat *seat)
 {
 	append(&admission->active, seat);
 	note_served(admission, seat->client);
-	seat->granted = true;
+	if (seat->tenant)
+		note_served(admission, seat->tenant);
+	seat->is_settled = true;
 }
 
 /* Gives turns to those that wait, as many as there are. */
@@ -224,17 +259,61 @@ int admission_wait(const struct admission_ask *ask, struct lock *lock, struct lo
 	return rc;
 }
 
-/* Whether there is room for one more. */
-static int check_room(const struct admission *admission, struct err *err)
+static uint32_t places_of(const struct admission *admission, uint64_t tenant)
 {
-	uint32_t others = admission->waiting.count + admission->joined;
+	return count_of_tenant(&admission->waiting, tenant) +
+	       count_of_tenant(&admission->joined, tenant);
+}
 
-	lock_assert_held(&admission->lock);
-	if (others < admission->waiting_max)
-		return 0;
+/* The newest that waits, of the tenant that has most places; NULL: nobody has more than `than`. */
+static struct admission_seat *find_victim(const struct admission *admission, uint32_t than)
+{
+	struct admission_seat *found = NULL;
+
+	for (struct admission_seat *seat = admission->waiting.last; seat; seat = seat->previous) {
+		uint32_t places = places_of(admission, seat->tenant);
+
+		if (places > than) {
+			found = seat;
+			than = places;
+		}
+	}
+	return found;
+}
+
+static bool make_room(struct admission *admission, uint64_t tenant)
+{
+	struct admission_seat *victim =
+		tenant ? find_victim(admission, places_of(admission, tenant) + 1) : NULL;
+
+	if (!victim)
+		return false;
+	assert(victim->tenant != tenant && !victim->is_settled);
+	take_out(&admission->waiting, victim);
+	victim->is_settled = victim->is_evicted = true;
+	lock_signal(&victim->wake);
+	return true;
+}
+
+static int refuse(uint32_t others, struct err *err)
+{
 	return err_set(err, ERR_NO_MEMORY,
 		       "query: %u others wait for their turn already; ask again in a second",
 		       others);
+}
+
+/* Whether there is room for one more, which may be made. */
+static int check_room(struct admission *admission, uint64_t tenant, struct err *err)
+{
+	uint32_t others = admission->waiting.count + admission->joined.count;
+	uint32_t own = tenant ? places_of(admission, tenant) : 0;
+
+	lock_assert_held(&admission->lock);
+	if (own && own >= admission->waiting_max / PLACES_SHARE_OF * PLACES_SHARE)
+		return refuse(own, err);
+	if (others < admission->waiting_max || make_room(admission, tenant))
+		return 0;
+	return refuse(others, err);
 }
 
 static int wait_or_refuse(struct admission *admission, const struct admission_ask *ask,
@@ -244,11 +323,13 @@ static int wait_or_refuse(struct admission *admission, const struct admission_as
 
 	if (ask->at_once)
 		return err_set(err, ERR_BUSY, "query: others are answered now");
-	rc = check_room(admission, err);
+	rc = check_room(admission, seat->tenant, err);
 	if (rc)
 		return rc;
 	append(&admission->waiting, seat);
-	rc = admission_wait(ask, &admission->lock, &seat->wake, &seat->granted, err);
+	rc = admission_wait(ask, &admission->lock, &seat->wake, &seat->is_settled, err);
+	if (seat->is_evicted)
+		return refuse(admission->waiting.count + admission->joined.count, err);
 	if (rc) {
 		take_out(&admission->waiting, seat);
 		serve_waiting(admission); /* it may have been in the way */
@@ -261,6 +342,8 @@ static struct admission_seat *new_seat(const struct admission_ask *ask)
 	struct admission_seat *seat = mem_new(struct admission_seat);
 
 	seat->client = hash_bytes(ask->client.data, ask->client.len);
+	if (ask->has_tenant)
+		seat->tenant = hash_bytes(ask->tenant.data, ask->tenant.len) | 1;
 	seat->size = ask->size;
 	lock_condition_init(&seat->wake);
 	return seat;
@@ -305,22 +388,30 @@ void admission_give(struct admission *admission, struct admission_seat *seat)
 	free_seat(seat);
 }
 
-int admission_join(struct admission *admission, struct err *err)
+int admission_join(struct admission *admission, const struct admission_ask *ask,
+		   struct admission_seat **ret, struct err *err)
 {
+	struct admission_seat *place = new_seat(ask);
 	int rc;
 
 	lock_take(&admission->lock);
-	rc = check_room(admission, err);
-	admission->joined += !rc;
+	rc = check_room(admission, place->tenant, err);
+	if (!rc)
+		append(&admission->joined, place);
 	lock_give(&admission->lock);
+	if (rc)
+		free_seat(place);
+	else
+		*ret = place;
 	return rc;
 }
 
-void admission_leave(struct admission *admission)
+void admission_leave(struct admission *admission, struct admission_seat *place)
 {
 	lock_take(&admission->lock);
-	admission->joined--;
+	take_out(&admission->joined, place);
 	lock_give(&admission->lock);
+	free_seat(place);
 }
 
 uint32_t admission_waiting(struct admission *admission)
@@ -328,7 +419,7 @@ uint32_t admission_waiting(struct admission *admission)
 	uint32_t count;
 
 	lock_take(&admission->lock);
-	count = admission->waiting.count + admission->joined;
+	count = admission->waiting.count + admission->joined.count;
 	lock_give(&admission->lock);
 	return count;
 }

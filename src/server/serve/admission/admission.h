@@ -5,7 +5,10 @@
  * Large queries get at most half of all seats, so that a small query never waits behind large
  * ones alone; both are served in order of arrival, so that large ones do not starve. Between
  * clients, the one that has the fewest seats comes first, then the one that was served longest
- * ago. The queue is bounded: a query beyond it fails with ERR_NO_MEMORY (429 with Retry-After). A
+ * ago. Where tenants are told apart, the same holds between these before it does between clients;
+ * one tenant never has all seats, nor more than three quarters of the places in the queue, and
+ * from a full queue the newest of the tenant that has most there makes room for one that has fewer.
+ * The queue is bounded: a query beyond it fails with ERR_NO_MEMORY (429 with Retry-After). A
  * query that waits gives up within ADMISSION_LOOK_NS when its client has left, when it is stopped,
  * or at its deadline.
  *
@@ -35,6 +38,8 @@ enum admission_size { ADMISSION_SMALL, ADMISSION_LARGE, ADMISSION_ALONE };
 
 struct admission_ask {
 	struct slice client; /* bytes that tell clients apart; only their hash is kept */
+	bool has_tenant;     /* tenants are told apart */
+	struct slice tenant; /* likewise; "" is one of them */
 	enum admission_size size;
 	bool at_once;		       /* ERR_BUSY instead of waiting */
 	int64_t deadline_at_ns;	       /* monotonic; 0 = none */
@@ -55,8 +60,9 @@ void admission_give(struct admission *admission, struct admission_seat *seat); /
  * For those that wait for another's answer (coalesce.h): each keeps a worker busy too, so that it
  * counts as one that waits. ERR_NO_MEMORY.
  */
-int admission_join(struct admission *admission, struct err *err);
-void admission_leave(struct admission *admission);
+int admission_join(struct admission *admission, const struct admission_ask *ask,
+		   struct admission_seat **ret, struct err *err);
+void admission_leave(struct admission *admission, struct admission_seat *place);
 
 uint32_t admission_waiting(struct admission *admission); /* with those that joined */
 

@@ -178,7 +178,7 @@ int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct adm
 {
 	struct follower follower = { .response = response };
 	struct coalesce_lead *lead;
-	bool has_joined = false;
+	struct admission_seat *place = NULL;
 	int rc = 0;
 
 	*ret = NULL;
@@ -190,15 +190,14 @@ int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct adm
 			*ret = begin_lead(coalesce, key);
 			break;
 		}
-		if (!has_joined)
-			rc = admission_join(coalesce->admission, err);
-		has_joined |= !rc;
+		if (!place)
+			rc = admission_join(coalesce->admission, ask, &place, err);
 		if (!rc)
 			rc = follow(coalesce, ask, lead, &follower, err);
 	}
 	lock_give(&coalesce->lock);
-	if (has_joined)
-		admission_leave(coalesce->admission);
+	if (place)
+		admission_leave(coalesce->admission, place);
 	lock_condition_free(&follower.wake);
 	return rc;
 }

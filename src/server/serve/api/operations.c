@@ -13,6 +13,7 @@
 #include "codec/wire/json.h"
 #include "server/access/access.h"
 #include "server/query/render/render.h"
+#include "server/serve/admission/quota.h"
 #include "server/serve/api/query_request.h"
 #include "server/serve/self/self_profile.h"
 
@@ -26,13 +27,27 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
+struct seeing {
+	const struct serve *serve;
+	const struct net_request *request;
+};
+
+static bool sees_tenant(const void *context, struct slice tenant)
+{
+	const struct seeing *seeing = context;
+
+	return access_may_be(seeing->serve->access, seeing->request, tenant);
+}
+
 void operations_metrics(void *context, const struct net_request *request,
 			struct net_response *response)
 {
-	(void)context;
-	(void)request;
+	struct serve *serve = context;
+	const struct seeing seeing = { serve, request };
+
 	response->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	metrics_render(&response->body);
+	quota_render(serve->quota, sees_tenant, &seeing, clock_monotonic_ns(), &response->body);
 }
 
 static void plain(struct net_response *response, int status, const char *text)

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "server/query/diff/compare.h"
+#include "server/serve/admission/quota.h"
 #include "server/serve/tenant.h"
 
 #define QUERY_REQUEST_DEADLINE_NS (60 * CLOCK_NS_PER_S)
@@ -42,6 +43,8 @@ static void begin_ticket(struct query_request *query)
 					  .coalesce = serve->coalesce,
 					  .cache = serve->cache };
 	const struct admission_ask ask = { .client = client_of(query),
+					   .has_tenant = serve->tenants,
+					   .tenant = query->tenant,
 					   .deadline_at_ns = limits->deadline_at_ns,
 					   .cancelled = limits->cancelled };
 
@@ -64,6 +67,8 @@ static int begin(struct query_request *query, struct serve *serve,
 	limits->pool = &serve->queries;
 	rc = tenant_of(serve, request, &query->tenant, err);
 	begin_ticket(query);
+	if (!rc)
+		query->quota = quota_enter(serve->quota, query->tenant);
 	return rc;
 }
 
@@ -75,7 +80,8 @@ void query_request_forget(struct query_request *query)
 	query->source = (struct query_source){ 0 };
 }
 
-static void list(struct query_request *query)
+/* Before it waits for anything, it counts as one of its tenant's. */
+static int list(struct query_request *query, struct err *err)
 {
 	struct parameters *asked = &query->asked;
 	struct strbuf text = { 0 };
@@ -88,22 +94,43 @@ static void list(struct query_request *query)
 		.to_ns = asked->params.to_ns,
 	};
 
+	int rc;
+
 	if (query->is_part || query->ticket.state != TICKET_NEW)
-		return;
+		return 0;
+	rc = quota_begin_query(query->serve->quota, query->quota, err);
+	if (rc)
+		return rc;
+	query->is_counted = true;
 	selector_format(&text, &asked->selector);
 	what.query = strbuf_slice(&text);
 	ticket_list(&query->ticket, &what);
 	strbuf_free(&text);
 	asked->params.limits.stopped = active_queries_stopped(query->ticket.active);
 	asked->params.limits.progress = active_queries_progress(query->ticket.active);
+	return 0;
+}
+
+/* Lists of what there is are asked for without a range, and cost little. */
+static int check_range(const struct query_request *query, enum store_reads reads, struct err *err)
+{
+	const struct query_params *params = &query->asked.params;
+
+	if (reads == STORE_LISTS || params->at_moment)
+		return 0;
+	return quota_check_range(query->serve->quota, query->quota, params->from_ns, params->to_ns,
+				 clock_real_ns(), err);
 }
 
 /* `asked` but for range and selector. */
 static int take_snapshot(struct query_request *query, struct store_query asked, struct err *err)
 {
-	int rc;
+	int rc = list(query, err);
 
-	list(query);
+	if (!rc)
+		rc = check_range(query, asked.reads, err);
+	if (rc)
+		return rc;
 	query_request_forget(query);
 	asked.from_ns = query->asked.params.from_ns;
 	if (query->asked.params.by_times)
@@ -389,8 +416,9 @@ int query_request_series(struct query_request *query, const struct query_range_p
 			       "filters are for trees: a time series is made of totals");
 	if (!ticket_is_seated(&query->ticket)) {
 		query_request_forget(query); /* who waits holds nothing */
-		list(query);
-		rc = wait_for_seat(query, ADMISSION_SMALL, err);
+		rc = list(query, err);
+		if (!rc)
+			rc = wait_for_seat(query, ADMISSION_SMALL, err);
 	}
 	if (!rc && (!query->store || query->reads == STORE_LISTS))
 		rc = take_for_series(query, range, err);
@@ -488,10 +516,10 @@ int query_request_read_base(struct serve *serve, const struct net_request *reque
 /* For lists of what there is: they cost little each, but are asked for by everyone at once. */
 static int open_when_seated(struct query_request *query, struct err *err)
 {
-	int rc;
+	int rc = list(query, err);
 
-	list(query);
-	rc = wait_for_seat(query, ADMISSION_SMALL, err);
+	if (!rc)
+		rc = wait_for_seat(query, ADMISSION_SMALL, err);
 	return rc ? rc : query_request_list(query, err);
 }
 
@@ -527,6 +555,9 @@ void query_request_end(struct query_request *query)
 {
 	query_request_forget(query);
 	ticket_end(&query->ticket);
+	if (query->is_counted)
+		quota_end_query(query->serve->quota, query->quota);
+	quota_leave(query->serve->quota, query->quota);
 	parameters_free(&query->asked);
 	*query = (struct query_request){ 0 };
 }

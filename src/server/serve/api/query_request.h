@@ -20,6 +20,8 @@ struct query_request {
 	struct ticket ticket;
 	struct query_source source; /* after query_request_open */
 	struct slice tenant;	    /* whose the query is: tenant.h */
+	struct quota_tenant *quota; /* quota.h; NULL: tenants are not told apart */
+	bool is_counted;	    /* as one that its tenant has */
 	struct store_snapshot snapshot;
 	struct store *store;	/* NULL: no snapshot is taken */
 	enum store_reads reads; /* what the snapshot has */

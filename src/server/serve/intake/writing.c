@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "server/serve/admission/quota.h"
 #include "server/serve/api/service_senders.h"
 #include "server/serve/api/targets.h"
 #include "server/serve/intake/arrow_input.h"
@@ -212,6 +213,14 @@ static void note(const struct writing *writing)
 	targets_note(writing->serve->targets, &write);
 }
 
+static int admit_series(void *context, uint64_t hash, struct err *err)
+{
+	struct writing *writing = context;
+
+	return quota_check_series(writing->serve->quota, writing->tenant, hash,
+				  clock_monotonic_ns(), err);
+}
+
 int writing_begin(struct writing *writing, struct serve *serve, const struct net_request *request,
 		  enum writing_protocol protocol)
 {
@@ -227,6 +236,13 @@ int writing_begin(struct writing *writing, struct serve *serve, const struct net
 	metric_add(&requests[protocol], 1);
 	if (tenant_of(serve, request, &tenant, &writing->err))
 		return -(int)writing->err.code;
+	writing->tenant = quota_enter(serve->quota, tenant);
+	if (quota_check_ingest(serve->quota, writing->tenant, clock_monotonic_ns(), &writing->err))
+		return -(int)writing->err.code;
+	if (writing->tenant) {
+		writing->limits.admit_series = admit_series;
+		writing->limits.admit_context = writing;
+	}
 	writing->slot = take_slot(serve->writes, tenant);
 	writing->scratch = writing->slot->scratch;
 	writing->batch = &writing->slot->batch;
@@ -237,10 +253,15 @@ int writing_begin(struct writing *writing, struct serve *serve, const struct net
 int writing_append(struct writing *writing)
 {
 	struct tables_view view = tables_view_of(writing->batch);
+	int rc;
 
-	return view.reports_count
-		       ? store_append(writing->serve->store, &view, &writing->result, &writing->err)
-		       : 0;
+	if (!view.reports_count)
+		return 0;
+	rc = store_append(writing->serve->store, &view, &writing->result, &writing->err);
+	if (!rc)
+		quota_charge(writing->serve->quota, writing->tenant, view.rows_count,
+			     view.reports_count, writing->request->body.len);
+	return rc;
 }
 
 int writing_append_all(struct writing *writing)
@@ -260,7 +281,7 @@ bool writing_refuse(struct writing *writing, unsigned index)
 	enum err_code code = writing->err.code;
 
 	(void)err_wrap(&writing->err, "series %u", index);
-	if (code != ERR_INVALID)
+	if (code != ERR_INVALID && code != ERR_QUOTA)
 		return false;
 	if (!writing->refused++)
 		writing->refusal = writing->err;
@@ -278,9 +299,9 @@ int writing_append_rest(struct writing *writing, unsigned series)
 	if (writing->refused == series && series == 1)
 		writing->err = writing->refusal;
 	else
-		err_set(&writing->err, ERR_INVALID, "%u of %u series refused: %s", writing->refused,
-			series, writing->refusal.message);
-	return -ERR_INVALID;
+		err_set(&writing->err, writing->refusal.code, "%u of %u series refused: %s",
+			writing->refused, series, writing->refusal.message);
+	return -(int)writing->err.code;
 }
 
 void writing_end(struct writing *writing, struct net_response *response)
@@ -290,6 +311,7 @@ void writing_end(struct writing *writing, struct net_response *response)
 		net_response_error(writing->request, response, &writing->err);
 	}
 	note(writing);
+	quota_leave(writing->serve->quota, writing->tenant);
 	if (writing->slot)
 		give_slot(writing->serve->writes, writing->slot);
 }

@@ -38,6 +38,7 @@ struct writing {
 	struct serve *serve;
 	const struct net_request *request;
 	enum writing_protocol protocol;
+	struct quota_tenant *tenant;	/* NULL: tenants are not told apart */
 	struct write_slot *slot;	/* NULL after writing_begin failed */
 	struct ingest_scratch *scratch; /* the slot's */
 	struct tables *batch;		/* likewise, being built */
@@ -51,7 +52,10 @@ struct writing {
 	unsigned refused;   /* series */
 };
 
-/* ERR_INVALID: the request names a tenant wrongly. In any case writing_end must follow. */
+/*
+ * ERR_INVALID: the request names a tenant wrongly; ERR_RATE: the tenant sends too much. In any case
+ * writing_end must follow.
+ */
 MUST_USE int writing_begin(struct writing *writing, struct serve *serve,
 			   const struct net_request *request, enum writing_protocol protocol);
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tenant_limits - the map "tenant_limits" of the web configuration: what one tenant may use.
+ *
+ *   tenant_limits:
+ *     "*":  { ingest_rows_per_second: 50000, concurrent_queries: 4 }   (who has no limits of his
+ * own) acme: { active_series: 20000, query_range: 31d, retention: 15d } (the rest as "*" has it)
+ *
+ * Plain data; all text lives in the arena that the caller gives.
+ */
+#ifndef FIRN_CONFIG_TENANT_LIMITS_H
+#define FIRN_CONFIG_TENANT_LIMITS_H
+
+#include "base/arena.h"
+#include "config/document.h"
+
+#define TENANT_LIMITS_TENANTS_MAX 10000u
+#define TENANT_LIMITS_NAME_BYTES_MAX 150u
+#define TENANT_LIMITS_NONE UINT64_MAX /* no limit */
+
+struct tenant_limits {
+	uint64_t ingest_rows_per_s, active_series, concurrent_queries;
+	uint64_t query_range_ns;
+	uint64_t retention_ns; /* TENANT_LIMITS_NONE: as the store has it */
+};
+
+struct tenant_limits_row {
+	struct slice tenant;
+	struct tenant_limits limits;
+};
+
+struct tenant_limits_list {
+	struct tenant_limits fallback;	/* of those that are not in the rows */
+	struct tenant_limits_row *rows; /* by name */
+	size_t count;
+	bool is_given; /* the file has the map */
+};
+
+void tenant_limits_init(struct tenant_limits_list *list);
+
+/* Reads the map. ERR_INVALID: "FILE:LINE: ...". */
+int tenant_limits_take(struct document *document, const struct yaml_node_s *map,
+		       struct arena *arena, struct tenant_limits_list *ret, struct err *err);
+
+const struct tenant_limits *tenant_limits_find(const struct tenant_limits_list *list,
+					       struct slice tenant);
+
+/* The letters of a tenant's name, as Pyroscope, Mimir and Loki have them; "" is the nameless one.
+ */
+bool tenant_limits_is_name(struct slice name);
+
+#endif
