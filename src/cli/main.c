@@ -74,6 +74,7 @@ static const struct verb *const verbs[] = {
 	&verb_clickhouse_schema,
 	&verb_clickhouse_migrate,
 	&verb_clickhouse_check,
+	&verb_clickhouse_import,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
 	&verb_debuginfo_fetch,

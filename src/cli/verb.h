@@ -26,10 +26,11 @@ struct verb {
 
 extern const struct verb verb_up, verb_server, verb_agent, verb_record, verb_doctor, verb_query,
 	verb_push, verb_store_verify, verb_store_stat, verb_store_backup, verb_store_restore,
-	verb_clickhouse_schema, verb_clickhouse_migrate, verb_clickhouse_check, verb_store_compact,
-	verb_store_delete, verb_store_export, verb_symbolize, verb_unwind_table,
-	verb_debuginfo_upload, verb_debuginfo_list, verb_debuginfo_fetch, verb_convert, verb_view,
-	verb_top, verb_check_config, verb_diff, verb_version;
+	verb_clickhouse_schema, verb_clickhouse_migrate, verb_clickhouse_check,
+	verb_clickhouse_import, verb_store_compact, verb_store_delete, verb_store_export,
+	verb_symbolize, verb_unwind_table, verb_debuginfo_upload, verb_debuginfo_list,
+	verb_debuginfo_fetch, verb_convert, verb_view, verb_top, verb_check_config, verb_diff,
+	verb_version;
 
 /* First member of every verb's options struct. */
 struct verb_common {

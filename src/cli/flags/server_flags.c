@@ -6,6 +6,8 @@
 #include "config/units.h"
 
 /* A duration or a size: 7d, 20GB. */
+#define CLICKHOUSE_QUERY_BYTES_DEFAULT ((uint64_t)4000000000)
+
 static int read_limit(struct slice text, struct store_tenant_limit *into, struct err *err)
 {
 	double percent = 0;
@@ -86,6 +88,13 @@ int server_flags_options(struct server_flags *flags, struct server_options *ret,
 		flags->s3 = object_flags_options(&flags->object, flags->object_url);
 		options.object = &flags->s3;
 	}
+	if (flags->clickhouse_query_memory.percent > 0)
+		return err_set(err, ERR_INVALID,
+			       "--clickhouse-query-memory: write a size, such as 4GB: it is of "
+			       "ClickHouse's machine, not of this one");
+	flags->clickhouse.query_memory_bytes = flags->clickhouse_query_memory.bytes
+						       ? flags->clickhouse_query_memory.bytes
+						       : CLICKHOUSE_QUERY_BYTES_DEFAULT;
 	if (flags->clickhouse.url)
 		options.clickhouse = &flags->clickhouse;
 	if (debuginfo_flags_apply(&flags->debuginfo, &options, err))

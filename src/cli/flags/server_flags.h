@@ -44,6 +44,7 @@ struct server_flags {
 	struct object_flags object;
 	struct s3_options s3;
 	struct clickhouse_options clickhouse;
+	struct option_size clickhouse_query_memory;
 };
 
 /* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
@@ -57,6 +58,8 @@ struct server_flags {
 		OBJECT_FLAGS_OPTIONS(type, server.object),                                         \
 		OPTION_AT(OBJECT_SINGLE_WRITER, offsetof(type, server.object_single_writer)),      \
 		CLICKHOUSE_FLAGS_OPTIONS(type, server.clickhouse),                                 \
+		OPTION_AT(CLICKHOUSE_QUERY_MEMORY,                                                 \
+			  offsetof(type, server.clickhouse_query_memory)),                         \
 		OPTION_AT(REQUEST_MEMORY, offsetof(type, server.request_memory)),                  \
 		OPTION_AT(SERIES_LABEL_VALUES, offsetof(type, server.series_label_values)),        \
 		OPTION_AT(QUERY_MEMORY, offsetof(type, server.query_memory)),                      \

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* firn clickhouse schema, migrate, check - the tables that hold profiles in ClickHouse. */
+/* firn clickhouse schema, migrate, check, import - the tables that hold profiles in ClickHouse. */
 #include <stdio.h>
 
 #include "base/printable.h"
 #include "cli/flags/clickhouse_flags.h"
 #include "cli/verb.h"
 #include "server/clickhouse/ch_check.h"
+#include "server/clickhouse/ch_import.h"
 #include "server/clickhouse/ch_schema.h"
+#include "server/clickhouse/ch_store.h"
 
 static const struct option schema_options[] = { VERB_COMMON_OPTIONS };
 
@@ -145,3 +147,75 @@ static int run_check(int argc, char **argv)
 }
 
 const struct verb verb_clickhouse_check = { &check_spec, run_check, LOG_WARN };
+
+struct import_options {
+	struct verb_common common;
+	struct clickhouse_options clickhouse;
+	int64_t retention_ns;
+};
+
+static const struct option import_options[] = {
+	CLICKHOUSE_FLAGS_OPTIONS(struct import_options, clickhouse),
+	OPTION_AT(STORAGE_RETENTION_TIME, offsetof(struct import_options, retention_ns)),
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb import_spec = {
+	.name = "clickhouse import",
+	.operands = "DIR",
+	.summary = "copy the profiles of a storage directory into ClickHouse",
+	.details =
+		"Every report that was not deleted; times of single samples stay behind. DIR is\n"
+		"read, and no server may write it meanwhile. What was copied before counts\n"
+		"once, so that a copy that failed may be repeated. --storage-retention-time\n"
+		"says how long ClickHouse keeps what is copied, from its own time on.\n"
+		"\n"
+		"  firn clickhouse import --clickhouse-url http://clickhouse:8123 /var/lib/firn",
+	.options = import_options,
+	.options_count = VERB_COUNT_OF(import_options),
+};
+
+static int import(const char *dir, const struct import_options *values,
+		  struct ch_import_result *result, struct err *err)
+{
+	const struct store_options open = { .path = dir, .read_only = true, .no_background = true };
+	const struct ch_store_options into = { .clickhouse = values->clickhouse,
+					       .retention_ns = values->retention_ns };
+	struct store *from, *to;
+	int rc = store_open(&open, &from, err);
+
+	if (rc)
+		return rc;
+	rc = ch_store_open(&into, &to, err);
+	if (!rc) {
+		rc = ch_import(from, to, result, err);
+		store_close(to);
+	}
+	store_close(from);
+	return rc;
+}
+
+static int run_import(int argc, char **argv)
+{
+	struct import_options values = { 0 };
+	struct option_operands operands;
+	struct ch_import_result result = { 0 };
+	struct err err;
+	int code = verb_parse(&verb_clickhouse_import, argc, argv, &values, &operands), rc;
+
+	if (code >= 0)
+		return code;
+	rc = need_url(&values.clickhouse, &err);
+	if (!rc && operands.count != 1)
+		rc = err_set(&err, ERR_INVALID, "which storage directory? Give one");
+	if (!rc)
+		rc = import(operands.items[0], &values, &result, &err);
+	if (rc)
+		return verb_error(&verb_clickhouse_import, &err);
+	printable_print(stdout, "copied %llu reports of %llu rows; %llu were older than is kept\n",
+			(unsigned long long)result.reports, (unsigned long long)result.rows,
+			(unsigned long long)result.refused);
+	return VERB_OK;
+}
+
+const struct verb verb_clickhouse_import = { &import_spec, run_import, LOG_WARN };

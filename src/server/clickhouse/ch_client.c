@@ -25,7 +25,8 @@ struct ch_client {
 	char *urls[CH_URLS_MAX];
 	size_t urls_count;
 	char *database;
-	struct strbuf headers; /* of every request; has the password */
+	uint64_t query_memory_bytes; /* 0: it is not told */
+	struct strbuf headers;	     /* of every request; has the password */
 	struct tls *tls;
 	struct lock lock; /* of what follows */
 	struct lock_condition changed;
@@ -138,6 +139,7 @@ int ch_client_new(const struct clickhouse_options *options, struct ch_client **r
 	lock_init(&client->lock, "clickhouse.client", LOCK_NET + 20);
 	lock_condition_init(&client->changed);
 	client->database = mem_strndup(database, strlen(database));
+	client->query_memory_bytes = options->query_memory_bytes;
 	strbuf_add_text(&client->headers, "content-type: application/octet-stream\r\n");
 	rc = add_urls(client, options->url, err);
 	if (!rc)
@@ -458,10 +460,17 @@ int ch_read(struct ch_client *client, struct slice sql, const struct ch_limits *
 				       .rows = ret,
 				       .stops = { limits->stops[0], limits->stops[1] } };
 
-	return send_statement(client, &statement, limits->timeout_ns,
-			      SLICE_LITERAL("&default_format=RowBinary&readonly=2"
-					    "&cancel_http_readonly_queries_on_client_close=1"),
-			      err);
+	struct strbuf more = { 0 };
+	int rc;
+
+	strbuf_add_text(&more, "&default_format=RowBinary&readonly=2"
+			       "&cancel_http_readonly_queries_on_client_close=1");
+	if (client->query_memory_bytes)
+		strbuf_addf(&more, "&max_memory_usage=%llu",
+			    (unsigned long long)client->query_memory_bytes);
+	rc = send_statement(client, &statement, limits->timeout_ns, strbuf_slice(&more), err);
+	strbuf_free(&more);
+	return rc;
 }
 
 int ch_run(struct ch_client *client, struct slice sql, int64_t timeout_ns, struct err *err)

@@ -26,6 +26,8 @@ struct clickhouse_options {
 	const char *user;	   /* NULL: default */
 	const char *password_file; /* NULL: no password */
 	const char *ca_file;	   /* NULL: the system's authorities */
+	uint64_t
+		query_memory_bytes; /* ClickHouse's, for one query; 0: as the user's profile says */
 };
 
 struct ch_client;
