@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: help deps deps-test build run test test-ui tidy format fuzz bench test-fresh docs install clean
+.PHONY: help deps deps-test build run test test-ui tidy format fuzz demo-bucket demo-cluster bench test-fresh docs install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,12 @@ format: ## lay the sources out with clang-format
 
 fuzz: deps-test ## each fuzz target for FUZZ_SECONDS (60); ARGS="NAME..." for some
 	@tools/as-user env FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(ARGS)
+
+demo-bucket: build ## a server and object storage, on this host, until Ctrl-C
+	@tools/demo bucket
+
+demo-cluster: build ## two servers over one ClickHouse, on this host, until Ctrl-C
+	@tools/demo cluster
 
 bench: deps-test build ## measure, beside perf, bpftrace and others
 	@bench/run $(ARGS)
