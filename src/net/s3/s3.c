@@ -248,6 +248,9 @@ static int try_once(struct s3 *s3, const struct call *call, bool new_keys, struc
 		request.target = strbuf_text(&target);
 		request.headers = strbuf_slice(&headers);
 		rc = rest_ask(rest, &request, ret, err);
+		if (rc == -ERR_LIMIT)
+			err_wrap(err, "the bucket's server %s, asked to %s %s",
+				 rest_authority(rest), call->method, request.target);
 		give_rest(s3, rest);
 	}
 	s3_credentials_free(&keys);
