@@ -15,13 +15,11 @@
 #include "server/serve/admission/answer_cache.h"
 
 #define LOOK_EVERY_NS (5 * CLOCK_NS_PER_S)
-#define SPARES_NS (30 * CLOCK_NS_PER_S)
 #define MUCH_BYTES ((int64_t)8 << 20)
 
 struct give_back {
 	struct resolver *resolver;
 	struct answer_cache *answers;
-	int64_t aged_ns; /* when spares were */
 	struct lock lock;
 	struct lock_condition wake;
 	bool stopping;
@@ -36,14 +34,10 @@ struct give_back {
  */
 static void look(struct give_back *give_back)
 {
-	int64_t now_ns = clock_monotonic_ns();
 	struct mem_resident now;
 
-	answer_cache_age(give_back->answers, now_ns);
-	if (now_ns - give_back->aged_ns >= SPARES_NS) {
-		arena_age_spares();
-		give_back->aged_ns = now_ns;
-	}
+	answer_cache_age(give_back->answers, clock_monotonic_ns());
+	arena_age_spares();
 	now = mem_resident();
 	if (llabs(now.unused_bytes - give_back->unused_bytes) > MUCH_BYTES) {
 		mem_trim();

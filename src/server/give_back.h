@@ -4,9 +4,9 @@
  *
  * A large answer takes hundreds of MB for a moment. What it frees stays in the heaps, or waits for
  * the next one, and what it read of symbol tables stays mapped, until someone gives it back: this
- * thread looks every few seconds, gives up what nobody took for half a minute and answers that are
- * too old, and returns what is free when it has become much since the last time. Nothing waits for
- * it.
+ * thread looks every few seconds, gives up what nobody took since it looked last and answers that
+ * are too old, and returns what is free when it has become much since the last time. Nothing waits
+ * for it.
  */
 #ifndef FIRN_SERVER_GIVE_BACK_H
 #define FIRN_SERVER_GIVE_BACK_H
