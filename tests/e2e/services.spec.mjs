@@ -5,8 +5,9 @@ import { test } from "node:test";
 import { base, firn, picture, violations, withPage } from "./page.mjs";
 
 const TYPE = "on_cpu:samples:count:cpu:nanoseconds:delta";
+const [CHECKOUT, CART] = JSON.parse(process.env.FIRN_SERVICES ?? '["checkout", "cart"]');
 const THREADS = JSON.parse(process.env.FIRN_THREADS ?? "[]");
-const placeOf = (more) => `?query=${encodeURIComponent(`${TYPE}{service_name="checkout"}`)}${more}`;
+const placeOf = (more) => `?query=${encodeURIComponent(`${TYPE}{service_name="${CHECKOUT}"}`)}${more}`;
 
 /* Names may be read for long: programs of others start all the time, and the range ends now. */
 const seen = (page) => page.waitForFunction(() => window.__firn?.profile()?.root > 0 && !window.__firn.busy() &&
@@ -29,7 +30,7 @@ test("where several services send, the page opens on them: cores, trend, share, 
 		const { services } = await (await answer).json();
 		const listed = await table.getByRole("rowheader").locator("a").allTextContents();
 		assert.deepEqual(listed, services.map(({ service }) => service), "the largest first");
-		for (const name of ["checkout", "cart"]) {
+		for (const name of [CHECKOUT, CART]) {
 			const row = rowOf(table, name);
 			const cells = await row.getByRole("cell").allTextContents();
 			const known = services.find(({ service }) => service === name);
@@ -46,8 +47,8 @@ test("where several services send, the page opens on them: cores, trend, share, 
 		assert.deepEqual(await violations(page), []);
 		await picture(page, "services");
 
-		await page.getByRole("searchbox", { name: "Filter the services" }).fill("CHECKOUT");
-		await rowOf(table, "cart").waitFor({ state: "detached" });
+		await page.getByRole("searchbox", { name: "Filter the services" }).fill(CHECKOUT.toUpperCase());
+		await rowOf(table, CART).waitFor({ state: "detached" });
 		assert.equal(await table.getByRole("row").count(), 2);
 	}));
 
@@ -59,9 +60,9 @@ test("a service opens as a flame graph of its own, and the host is a click away"
 		assert.deepEqual((await firn(page, "place")).groupBy, ["comm"]);
 		assert.equal((await firn(page, "place")).matchers, "");
 		await page.goBack();
-		await rowOf(table, "checkout").getByRole("link").click();
+		await rowOf(table, CHECKOUT).getByRole("link").click();
 		await seen(page);
-		assert.equal((await firn(page, "place")).matchers, 'service_name="checkout"');
+		assert.equal((await firn(page, "place")).matchers, `service_name="${CHECKOUT}"`);
 		const whole = await firn(page, "profile");
 		assert.ok(whole.root > 0);
 		await page.goBack();

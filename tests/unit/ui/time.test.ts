@@ -83,7 +83,7 @@ const span = { fromMs: 0, toMs: 30_000 };
 test("lanes are what has a value, the largest first; numbers keep their order", () => {
 	const lanes = lanesOf(series, "cpu", span, "");
 	assert.deepEqual(lanes.list.map(({ name, total, open }) => [name, total, open]),
-		[["cpu 9", 10, true], ["cpu 10", 3, false], ["(none)", 1, false]]);
+		[["cpu 9", 10, true], ["cpu 10", 3, false], ["(no cpu)", 1, false]]);
 	assert.deepEqual([lanes.total, lanes.most, lanes.bars], [14, 5, 3]);
 	const numbers = lanesOf({ ...series, series: series.series.slice(0, 2) }, "cpu", span, "=10");
 	assert.deepEqual(numbers.list.map(({ name, open }) => [name, open]), [["cpu 9", false], ["cpu 10", true]]);

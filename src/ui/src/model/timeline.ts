@@ -59,7 +59,7 @@ export function stepsFor(span: Span): number {
 
 const NUMBER = /^\d{1,9}$/;
 const nameOf = (label: string, value: string) =>
-	value ? (NUMBER.test(value) ? `${label} ${value}` : value) : "(none)";
+	value ? (NUMBER.test(value) ? `${label} ${value}` : value) : `(no ${label})`;
 
 export function lanesOf(answer: SeriesAnswer, label: string, span: Span, open: OpenLanes): Lanes {
 	const barMs = answer.step_ms;

@@ -83,7 +83,7 @@ function StoreBytes({ bytes, parts }: { bytes: Status["store"]["bytes"]; parts: 
 		["Symbols", bytes.symbols],
 		["Sums by hour and day", bytes.rollups],
 		["Times of samples", bytes.sample_times],
-		["Write-ahead log", bytes.wal],
+		["Write-ahead log: what is still in memory", bytes.wal],
 	];
 	return (
 		<PageTable label={`Bytes of ${parts} parts and the log`} head={["What", "Bytes", "Share"]}>

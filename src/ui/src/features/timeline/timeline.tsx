@@ -24,7 +24,7 @@ function Head(): JSX.Element {
 	const facts = [
 		leftOut ? `the largest; ${formatCount(leftOut)} more are not shown` : "",
 		`bars of ${lengthText(barMs)}`,
-		`stacks in steps of ${lengthText(stepMs)}: within one the order says nothing`,
+		`stacks in steps of ${lengthText(stepMs)}; inside a step, left to right is not time`,
 		filters.length || cells ? "bars count everything, stacks what is chosen" : "",
 	];
 	return (
