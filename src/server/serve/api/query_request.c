@@ -557,7 +557,8 @@ void query_request_end(struct query_request *query)
 	ticket_end(&query->ticket);
 	if (query->is_counted)
 		quota_end_query(query->serve->quota, query->quota);
-	quota_leave(query->serve->quota, query->quota);
+	if (query->quota) /* else it may never have been begun */
+		quota_leave(query->serve->quota, query->quota);
 	parameters_free(&query->asked);
 	*query = (struct query_request){ 0 };
 }
