@@ -110,6 +110,8 @@ bool elf_exports_open(struct elf_exports *symbols, int fd, const struct elf_info
 			return false;
 		if (segment.p_type == PT_DYNAMIC)
 			read_dynamic(symbols, &segment);
+		if (segment.p_type == PT_GNU_EH_FRAME)
+			symbols->frames = segment.p_vaddr;
 	}
 	return symbols->names && symbols->symbols && symbols->hash &&
 	       elf_exports_read(symbols, symbols->hash, symbols->hash_head,
@@ -231,21 +233,75 @@ size_t elf_exports_find_local(const struct elf_exports *symbols, const char *pre
 	return found;
 }
 
-uint32_t elf_exports_relocation(const struct elf_exports *symbols, uint64_t address)
+typedef bool relocation_visit_f(void *context, const Elf64_Rela *relocation);
+
+/* Until `visit` says that it has what it wants. */
+static void each_relocation(const struct elf_exports *symbols, relocation_visit_f *visit,
+			    void *context)
 {
 	uint64_t bytes = symbols->relocations_bytes;
 	Elf64_Rela entries[ENTRIES_PER_READ];
 
 	if (!symbols->relocations || bytes > RELOCATIONS_BYTES_MAX)
-		return 0;
+		return;
 	for (uint64_t at = 0; at < bytes; at += sizeof(entries)) {
 		uint64_t len = bytes - at < sizeof(entries) ? bytes - at : sizeof(entries);
 
 		if (!elf_exports_read(symbols, symbols->relocations + at, entries, len))
-			return 0;
+			return;
 		for (uint64_t i = 0; i < len / sizeof(*entries); i++)
-			if (entries[i].r_offset == address)
-				return (uint32_t)ELF64_R_TYPE(entries[i].r_info);
+			if (visit(context, &entries[i]))
+				return;
 	}
-	return 0;
+}
+
+struct wanted_relocation {
+	uint64_t address;
+	uint32_t type;
+};
+
+static bool is_wanted(void *context, const Elf64_Rela *relocation)
+{
+	struct wanted_relocation *wanted = context;
+
+	if (relocation->r_offset != wanted->address)
+		return false;
+	wanted->type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
+	return true;
+}
+
+uint32_t elf_exports_relocation(const struct elf_exports *symbols, uint64_t address)
+{
+	struct wanted_relocation wanted = { .address = address };
+
+	each_relocation(symbols, is_wanted, &wanted);
+	return wanted.type;
+}
+
+struct pointers {
+	uint64_t address, *words;
+	size_t count;
+};
+
+static bool take_pointer(void *context, const Elf64_Rela *relocation)
+{
+	struct pointers *pointers = context;
+	uint64_t into = relocation->r_offset - pointers->address;
+
+	if (into / sizeof(*pointers->words) < pointers->count)
+		pointers->words[into / sizeof(*pointers->words)] =
+			ELF64_R_TYPE(relocation->r_info) == R_X86_64_RELATIVE
+				? (uint64_t)relocation->r_addend
+				: 0;
+	return false;
+}
+
+void elf_exports_pointers(const struct elf_exports *symbols, uint64_t address, uint64_t *ret,
+			  size_t count)
+{
+	struct pointers pointers = { address, ret, count };
+
+	if (!elf_exports_read(symbols, address, ret, count * sizeof(*ret)))
+		memset(ret, 0, count * sizeof(*ret));
+	each_relocation(symbols, take_pointer, &pointers);
 }

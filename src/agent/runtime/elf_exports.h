@@ -22,6 +22,7 @@ struct elf_exports {
 	/* Virtual addresses; 0 = there is none. */
 	uint64_t names, names_bytes, symbols, hash;
 	uint64_t relocations, relocations_bytes;
+	uint64_t frames;       /* .eh_frame_hdr */
 	uint32_t hash_head[4]; /* of DT_GNU_HASH: buckets, first symbol, bloom words, bloom shift */
 };
 
@@ -44,6 +45,13 @@ size_t elf_exports_find_local(const struct elf_exports *symbols, const char *pre
 
 /* The type of the relocation of the word at an address (R_X86_64_...); 0 = it has none. */
 uint32_t elf_exports_relocation(const struct elf_exports *symbols, uint64_t address);
+
+/*
+ * What the words of a table of pointers, `count` from an address on, are once the file is loaded at
+ * its own addresses; 0 = not known, as where a word is another file's symbol.
+ */
+void elf_exports_pointers(const struct elf_exports *symbols, uint64_t address, uint64_t *ret,
+			  size_t count);
 
 /* Bytes of the file by virtual address; false when it has fewer there. */
 bool elf_exports_read(const struct elf_exports *symbols, uint64_t address, void *to, size_t len);

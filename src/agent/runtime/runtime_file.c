@@ -5,6 +5,7 @@
 
 #include "agent/runtime/beam/beam_file.h"
 #include "agent/runtime/dotnet/dotnet_file.h"
+#include "agent/runtime/function_parts.h"
 #include "agent/runtime/lua/lua_file.h"
 #include "agent/runtime/perl/perl_file.h"
 #include "agent/runtime/php/php_file.h"
@@ -19,7 +20,7 @@ static const struct {
 } marks[] = {
 	{ "_PyRuntime", RUNTIME_PYTHON },	 { "gHotSpotVMStructs", RUNTIME_HOTSPOT },
 	{ "v8dbg_off_fp_function", RUNTIME_V8 }, { "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
-	{ "rb_vm_exec", RUNTIME_RUBY },		 { "g_dacTable", RUNTIME_DOTNET },
+	{ "rb_iseq_eval_main", RUNTIME_RUBY },	 { "g_dacTable", RUNTIME_DOTNET },
 	{ "execute_ex", RUNTIME_PHP },		 { "etp_otp_release", RUNTIME_BEAM },
 	{ "luaJIT_setmode", RUNTIME_LUA },	 { "Perl_runops_standard", RUNTIME_PERL },
 };
@@ -40,6 +41,33 @@ static void read_hotspot(const struct elf_exports *symbols, struct runtime_file 
 		ret->problem = "unknown layout";
 }
 
+static bool add_range(struct runtime_file *file, const struct elf_exports *symbols,
+		      const struct elf_export *code)
+{
+	uint64_t offset;
+
+	if (file->loops_count == RUNTIME_LOOPS_MAX || !code->bytes || code->bytes > UINT32_MAX ||
+	    !elf_address_to_offset(symbols->info, code->address, &offset) ||
+	    code->bytes > UINT64_MAX - offset)
+		return false;
+	file->loops[file->loops_count++] = (struct runtime_range){ offset, offset + code->bytes };
+	return true;
+}
+
+bool runtime_file_add_loop(struct runtime_file *file, const struct elf_exports *symbols,
+			   const struct elf_export *loop)
+{
+	struct elf_export parts[RUNTIME_LOOPS_MAX];
+	size_t count;
+
+	if (!add_range(file, symbols, loop))
+		return false;
+	count = function_parts_find(symbols, loop, parts, RUNTIME_LOOPS_MAX);
+	for (size_t i = 0; i < count; i++)
+		add_range(file, symbols, &parts[i]);
+	return true;
+}
+
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 {
 	struct runtime_file *file = NULL;
@@ -58,7 +86,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 		else if (marks[i].kind == RUNTIME_HOTSPOT)
 			read_hotspot(&symbols, file);
 		else if (marks[i].kind == RUNTIME_RUBY)
-			ruby_file_read(&symbols, &mark, file);
+			ruby_file_read(&symbols, file);
 		else if (marks[i].kind == RUNTIME_PHP)
 			php_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_DOTNET)

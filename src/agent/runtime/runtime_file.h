@@ -11,6 +11,7 @@
 
 #include "agent/runtime/beam/beam_layout.h"
 #include "agent/runtime/dotnet/dotnet_layout.h"
+#include "agent/runtime/elf_exports.h"
 #include "agent/runtime/hotspot/vm_structs.h"
 #include "agent/runtime/lua/lua_layout.h"
 #include "agent/runtime/perl/perl_layout.h"
@@ -74,6 +75,13 @@ struct runtime_file {
 
 /* NULL when it is no runtime that we know. The caller frees it with free(). */
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
+
+/*
+ * Adds a function, and the parts of it that its compiler put elsewhere. False when the file has no
+ * such code.
+ */
+bool runtime_file_add_loop(struct runtime_file *file, const struct elf_exports *symbols,
+			   const struct elf_export *loop);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 

@@ -133,18 +133,6 @@ static uint64_t find_frame(const struct elf_exports *symbols, const struct elf_e
 
 /* ---- the loop ---- */
 
-static bool add_loop(const struct elf_exports *symbols, const struct elf_export *loop,
-		     struct runtime_file *ret)
-{
-	uint64_t offset;
-
-	if (!elf_address_to_offset(symbols->info, loop->address, &offset) || !loop->bytes ||
-	    loop->bytes > UINT32_MAX || loop->bytes > UINT64_MAX - offset)
-		return false;
-	ret->loops[ret->loops_count++] = (struct runtime_range){ offset, offset + loop->bytes };
-	return true;
-}
-
 /* The binary's code, and where the loop is in it. */
 static bool set_code(const struct elf_exports *symbols, const struct elf_export *loop,
 		     struct script_php_layout *ret)
@@ -231,7 +219,8 @@ void php_file_read(const struct elf_exports *symbols, const struct elf_export *l
 	uint64_t frame;
 
 	ret->script.kind = SCRIPT_PHP;
-	if (!add_loop(symbols, loop, ret) || !set_code(symbols, loop, &ret->script.php))
+	if (!runtime_file_add_loop(ret, symbols, loop) ||
+	    !set_code(symbols, loop, &ret->script.php))
 		ret->problem = "no evaluation loop";
 	else if (!ret->problem && !elf_exports_find(symbols, "executor_globals", &globals))
 		ret->problem = "executor globals not found";

@@ -270,43 +270,17 @@ static bool find_layout(const struct elf_exports *symbols, const struct elf_expo
 	return true;
 }
 
-static void add_loop(const struct elf_exports *symbols, const struct elf_export *symbol,
-		     struct runtime_file *ret)
-{
-	uint64_t offset;
-
-	if (ret->loops_count < RUNTIME_LOOPS_MAX &&
-	    elf_address_to_offset(symbols->info, symbol->address, &offset) &&
-	    symbol->bytes <= UINT64_MAX - offset)
-		ret->loops[ret->loops_count++] =
-			(struct runtime_range){ offset, offset + symbol->bytes };
-}
-
-static void find_loops(const struct elf_exports *symbols, struct runtime_file *ret)
-{
-	struct elf_export loop, parts[RUNTIME_LOOPS_MAX];
-	size_t count;
-
-	if (!elf_exports_find(symbols, "_PyEval_EvalFrameDefault", &loop))
-		return;
-	add_loop(symbols, &loop, ret);
-	count = elf_exports_find_local(symbols, "_PyEval_EvalFrameDefault.", parts,
-				       RUNTIME_LOOPS_MAX);
-	for (size_t i = 0; i < count; i++)
-		add_loop(symbols, &parts[i], ret);
-}
-
 void python_file_read(const struct elf_exports *symbols, const struct elf_export *runtime,
 		      struct runtime_file *ret)
 {
 	uint16_t version = read_version(symbols, ret);
 	const struct known_version *known = find_version(version);
 	struct thread_variable state;
-	struct elf_export code_type;
+	struct elf_export loop, code_type;
 
 	ret->script.kind = SCRIPT_PYTHON;
-	find_loops(symbols, ret);
-	if (!ret->loops_count)
+	if (!elf_exports_find(symbols, "_PyEval_EvalFrameDefault", &loop) ||
+	    !runtime_file_add_loop(ret, symbols, &loop))
 		ret->problem = "no evaluation loop";
 	else if (!find_layout(symbols, runtime, version, ret))
 		ret->problem = "unknown layout";

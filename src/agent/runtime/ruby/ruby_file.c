@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/runtime/function_parts.h"
 #include "agent/runtime/thread_variable.h"
 
+#define EVALUATING_CODE_BYTES 512u
 #define SYMBOLS_CODE_BYTES 128u
 #define SYMBOLS_TEXTS_AT 8u /* in the table of ids: what rb_sym_all_symbols reads */
 
@@ -114,18 +116,6 @@ static uint64_t find_symbols(const struct elf_exports *symbols)
 	return texts ? texts - SYMBOLS_TEXTS_AT : 0;
 }
 
-static bool add_loop(const struct elf_exports *symbols, const struct elf_export *loop,
-		     struct runtime_file *ret)
-{
-	uint64_t offset;
-
-	if (!elf_address_to_offset(symbols->info, loop->address, &offset) || !loop->bytes ||
-	    loop->bytes > UINT64_MAX - offset)
-		return false;
-	ret->loops[ret->loops_count++] = (struct runtime_range){ offset, offset + loop->bytes };
-	return true;
-}
-
 /* The binary's code, which enters what the compiler made. */
 static void set_code(const struct elf_exports *symbols, uint64_t address,
 		     struct script_ruby_layout *ret)
@@ -143,15 +133,64 @@ static void set_code(const struct elf_exports *symbols, uint64_t address,
 	}
 }
 
-void ruby_file_read(const struct elf_exports *symbols, const struct elf_export *loop,
-		    struct runtime_file *ret)
+struct evaluating {
+	uint8_t code[EVALUATING_CODE_BYTES];
+	struct elf_export function;
+};
+
+static bool read_evaluating(const struct elf_exports *symbols, const char *name,
+			    struct evaluating *ret)
+{
+	return elf_exports_find(symbols, name, &ret->function) &&
+	       ret->function.bytes <= sizeof(ret->code) &&
+	       elf_exports_read(symbols, ret->function.address, ret->code, ret->function.bytes);
+}
+
+/* The next jump out of the function, from *at on; what looks like one in the middle of an
+ * instruction, too. */
+static bool next_jump(const struct evaluating *evaluating, uint64_t *at, uint64_t *ret)
+{
+	const struct elf_export *function = &evaluating->function;
+
+	for (uint64_t i = *at; i + 5 <= function->bytes; i++) {
+		int32_t distance;
+
+		memcpy(&distance, evaluating->code + i + 1, sizeof(distance));
+		*ret = function->address + i + 5 + (uint64_t)(int64_t)distance;
+		*at = i + 1;
+		if (evaluating->code[i] == 0xe9 && *ret - function->address >= function->bytes)
+			return true;
+	}
+	return false;
+}
+
+/* Builds that do not export it have two functions that do, and end in a jump to it. */
+static bool find_loop(const struct elf_exports *symbols, struct elf_export *ret)
+{
+	struct evaluating program, file;
+	uint64_t one, other;
+
+	if (elf_exports_find(symbols, "rb_vm_exec", ret))
+		return true;
+	if (!read_evaluating(symbols, "rb_iseq_eval_main", &program) ||
+	    !read_evaluating(symbols, "rb_iseq_eval", &file))
+		return false;
+	for (uint64_t at = 0; next_jump(&program, &at, &one);)
+		for (uint64_t behind = 0; next_jump(&file, &behind, &other);)
+			if (one == other && function_extent_find(symbols, one, ret))
+				return true;
+	return false;
+}
+
+void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 {
 	static const char *const readers[] = { "rb_current_ec_noinline", "rb_thread_current" };
 	const struct known_version *known = find_version(read_version(symbols, ret));
 	struct thread_variable state;
+	struct elf_export loop;
 
 	ret->script.kind = SCRIPT_RUBY;
-	if (!add_loop(symbols, loop, ret))
+	if (!find_loop(symbols, &loop) || !runtime_file_add_loop(ret, symbols, &loop))
 		ret->problem = "no evaluation loop";
 	else if (!known)
 		ret->problem = "unknown layout";
@@ -164,7 +203,7 @@ void ruby_file_read(const struct elf_exports *symbols, const struct elf_export *
 	ret->layout.ruby.version = known->version;
 	ret->layout.ruby.symbols = find_symbols(symbols);
 	ret->script.ruby.frame_bytes = known->frame_bytes;
-	set_code(symbols, loop->address, &ret->script.ruby);
+	set_code(symbols, loop.address, &ret->script.ruby);
 	ret->script.state_form = (uint16_t)state.form;
 	ret->script.state_at = state.at;
 }

@@ -12,8 +12,7 @@
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"
 
-/* `loop` is the symbol rb_vm_exec. Sets all but the kind; ret->problem where it fails. */
-void ruby_file_read(const struct elf_exports *symbols, const struct elf_export *loop,
-		    struct runtime_file *ret);
+/* Sets all but the kind; ret->problem where it fails. */
+void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret);
 
 #endif
