@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CALLER_CODE_BYTES 32u
-#define STATEMENT_CODE_BYTES 64u
+#define PLACE_CODE_BYTES 32u
 #define ENTRY_CODE_BYTES 192u
-#define CATCH_BYTES 512u     /* at most, of the function that catches errors */
+#define CATCH_BYTES 512u	/* at most, of the function that catches errors */
+#define INSTRUCTIONS_COUNT 512u /* as many and more, of all versions */
+#define INSTRUCTION_NAME_BYTES 32u
 #define INTERPRETER_MAX 4096 /* what we look for is at its start */
 
 struct known_version {
@@ -60,14 +61,15 @@ static int32_t operand_at(const uint8_t *code)
 	return operand;
 }
 
-/* The first 64-bit load from, or store to, what rdi points at with a 32-bit offset; 0 = none. */
-static uint32_t first_access(const uint8_t *code, size_t len, bool is_store)
+/* The first 64-bit load from what a register points at with a 32-bit offset; 0 = none. */
+static uint32_t first_load(const uint8_t *code, size_t len)
 {
 	for (size_t i = 0; i + 7 <= len; i++) {
 		int32_t operand = operand_at(code + i + 3);
 
-		if ((code[i] & 0xfb) == 0x48 && code[i + 1] == (is_store ? 0x89 : 0x8b) &&
-		    (code[i + 2] & 0xc7) == 0x87 && operand > 0 && operand < INTERPRETER_MAX)
+		if ((code[i] & 0xf8) == 0x48 && code[i + 1] == 0x8b &&
+		    (code[i + 2] & 0xc0) == 0x80 && (code[i + 2] & 7) != 4 && operand > 0 &&
+		    operand < INTERPRETER_MAX)
 			return (uint32_t)operand;
 	}
 	return 0;
@@ -80,18 +82,20 @@ static bool read_code(const struct elf_exports *symbols, const char *name, uint8
 	       elf_exports_read(symbols, ret->address, code, len);
 }
 
-/* Of an interpreter that a thread has: caller() goes through its contexts, statements set theirs.
+/*
+ * Of an interpreter that a thread has: the first thing that either looks at is, in it, the stack of
+ * contexts that caller() goes through, and the statement that says which warnings are wanted.
  */
 static bool find_places(const struct elf_exports *symbols, struct script_perl_layout *ret)
 {
-	uint8_t caller[CALLER_CODE_BYTES], statement[STATEMENT_CODE_BYTES];
+	uint8_t caller[PLACE_CODE_BYTES], warns[PLACE_CODE_BYTES];
 	struct elf_export symbol;
 
 	if (!read_code(symbols, "Perl_caller_cx", caller, sizeof(caller), &symbol) ||
-	    !read_code(symbols, "Perl_pp_nextstate", statement, sizeof(statement), &symbol))
+	    !read_code(symbols, "Perl_ckwarn", warns, sizeof(warns), &symbol))
 		return false;
-	ret->stack = first_access(caller, sizeof(caller), false);
-	ret->statement = first_access(statement, sizeof(statement), true);
+	ret->stack = first_load(caller, sizeof(caller));
+	ret->statement = first_load(warns, sizeof(warns));
 	return ret->stack && ret->statement;
 }
 
@@ -128,27 +132,40 @@ static bool find_state(const struct elf_exports *symbols, struct runtime_file *r
 
 /* ---- native functions ---- */
 
-static void add_loop(const struct elf_exports *symbols, const struct elf_export *loop,
-		     struct runtime_file *ret)
-{
-	uint64_t offset;
-
-	if (loop->bytes && elf_address_to_offset(symbols->info, loop->address, &offset) &&
-	    loop->bytes <= UINT64_MAX - offset)
-		ret->loops[ret->loops_count++] =
-			(struct runtime_range){ offset, offset + loop->bytes };
-}
-
 /* A load of rsi: the address itself, or a word of the global offset table that has it. */
-static bool is_own_address(const struct elf_exports *symbols, const struct elf_export *entry,
-			   const uint8_t *code, uint64_t next)
+static bool is_own_address(const struct elf_exports *symbols, uint64_t entry, const uint8_t *code,
+			   uint64_t next)
 {
 	uint64_t target = next + (uint64_t)(int64_t)operand_at(code + 3);
 
 	if (code[0] != 0x48 || (code[2] & 0xc7) != 0x05)
 		return false;
-	return code[1] == 0x8d ? target == entry->address
+	return code[1] == 0x8d ? target == entry
 			       : code[1] == 0x8b && elf_exports_relocation(symbols, target);
+}
+
+/* Functions that run instructions: exported up to 5.36, then in a table, as their names are. */
+static uint64_t find_instruction(const struct elf_exports *symbols, const char *name)
+{
+	uint64_t names[INSTRUCTIONS_COUNT], functions[INSTRUCTIONS_COUNT];
+	struct elf_export exported, table;
+	char text[INSTRUCTION_NAME_BYTES] = "Perl_pp_";
+	size_t len = strlen(name) + 1, prefix = strlen(text);
+
+	memcpy(text + prefix, name, len);
+	if (elf_exports_find(symbols, text, &exported))
+		return exported.address;
+	if (!elf_exports_find(symbols, "PL_op_name", &table))
+		return 0;
+	elf_exports_pointers(symbols, table.address, names, INSTRUCTIONS_COUNT);
+	if (!elf_exports_find(symbols, "PL_ppaddr", &table))
+		return 0;
+	elf_exports_pointers(symbols, table.address, functions, INSTRUCTIONS_COUNT);
+	for (size_t i = 0; i < INSTRUCTIONS_COUNT; i++)
+		if (names[i] && elf_exports_read(symbols, names[i], text, len) &&
+		    !memcmp(text, name, len))
+			return functions[i];
+	return 0;
 }
 
 /*
@@ -158,18 +175,17 @@ static bool is_own_address(const struct elf_exports *symbols, const struct elf_e
  */
 static void find_catches(const struct elf_exports *symbols, struct perl_function *ret)
 {
+	uint64_t entry = find_instruction(symbols, "entertry"), offset;
 	uint8_t code[ENTRY_CODE_BYTES];
-	struct elf_export entry;
-	uint64_t offset;
 
-	if (!read_code(symbols, "Perl_pp_entertry", code, sizeof(code), &entry))
+	if (!entry || !elf_exports_read(symbols, entry, code, sizeof(code)))
 		return;
 	for (size_t i = 0; i + 7 + 16 <= sizeof(code); i++) {
-		if (!is_own_address(symbols, &entry, code + i, entry.address + i + 7))
+		if (!is_own_address(symbols, entry, code + i, entry + i + 7))
 			continue;
 		for (size_t j = i + 7; j < i + 16; j++) {
 			uint64_t target =
-				entry.address + j + 5 + (uint64_t)(int64_t)operand_at(code + j + 1);
+				entry + j + 5 + (uint64_t)(int64_t)operand_at(code + j + 1);
 
 			if ((code[j] == 0xe8 || code[j] == 0xe9) &&
 			    elf_address_to_offset(symbols->info, target, &offset)) {
@@ -187,8 +203,7 @@ static void find_functions(const struct elf_exports *symbols, struct perl_layout
 	if (elf_exports_find(symbols, "perl_run", &symbol) &&
 	    elf_address_to_offset(symbols->info, symbol.address, &ret->program.offset))
 		ret->program.bytes = symbol.bytes;
-	if (elf_exports_find(symbols, "Perl_pp_nextstate", &symbol))
-		ret->statement = symbol.address;
+	ret->statement = find_instruction(symbols, "nextstate");
 	find_catches(symbols, &ret->catches);
 }
 
@@ -199,9 +214,9 @@ void perl_file_read(const struct elf_exports *symbols, const struct elf_export *
 	struct elf_export debug_loop;
 
 	ret->script.kind = SCRIPT_PERL;
-	add_loop(symbols, loop, ret);
+	runtime_file_add_loop(ret, symbols, loop);
 	if (elf_exports_find(symbols, "Perl_runops_debug", &debug_loop))
-		add_loop(symbols, &debug_loop, ret);
+		runtime_file_add_loop(ret, symbols, &debug_loop);
 	if (!known || !find_state(symbols, ret)) {
 		ret->problem = "unknown layout";
 		return;
