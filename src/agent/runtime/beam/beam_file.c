@@ -9,15 +9,20 @@
 #include <string.h>
 
 #define FUNCTION_BYTES 48u
+#define LOOKUP_BYTES 96u
+#define HEADER_BYTES_MAX 4096u
 
 struct known_release {
 	unsigned int release;
 	uint32_t current_process;
-	uint16_t lines, functions, segments;
+	uint16_t lines, segments;
 };
 
+/* From 28 on the text of an atom is a term. */
 static const struct known_release known_releases[] = {
-	{ 25, .current_process = 0xa8, .lines = 0x48, .functions = 0x60, .segments = 0x78 },
+	{ 25, .current_process = 0xa8, .lines = 0x48, .segments = 0x78 },
+	{ 26, .current_process = 0xa8, .lines = 0x48, .segments = 0x78 },
+	{ 27, .current_process = 0xa8, .lines = 0x48, .segments = 0x78 },
 };
 
 static const struct known_release *find_release(unsigned int release)
@@ -81,6 +86,32 @@ static bool find_ranges(const struct elf_exports *symbols, uint64_t *ret)
 	       elf_exports_read(symbols, at, code, sizeof(code)) && find_lea(code, at, ret);
 }
 
+/*
+ * Where a module's header has its functions: what erts_lookup_function_info adds to the header, in
+ * its first `lea x(%register), %register` without an index.
+ */
+static bool find_functions(const struct elf_exports *symbols, uint16_t *ret)
+{
+	uint8_t code[LOOKUP_BYTES];
+	uint32_t wide;
+	uint64_t at;
+
+	if (!address_of(symbols, "erts_lookup_function_info", &at) ||
+	    !elf_exports_read(symbols, at, code, sizeof(code)))
+		return false;
+	for (size_t i = 0; i + 7 <= sizeof(code); i++) {
+		uint8_t form = code[i + 2] & 0xc7;
+
+		if ((code[i] & 0xf8) != 0x48 || code[i + 1] != 0x8d || (form & 7) == 4 ||
+		    !(form & 0xc0))
+			continue;
+		memcpy(&wide, code + i + 3, sizeof(wide));
+		*ret = form & 0x80 ? (uint16_t)wide : code[i + 3];
+		return (!(form & 0x80) || wide <= HEADER_BYTES_MAX) && *ret && !(*ret & 7);
+	}
+	return false;
+}
+
 /* mov key(%rip), %edi; jmp ethr_tsd_get */
 static bool find_key(const struct elf_exports *symbols, uint64_t *ret)
 {
@@ -130,6 +161,7 @@ void beam_file_read(const struct elf_exports *symbols, const struct elf_export *
 	else if (!known)
 		ret->problem = "unknown layout";
 	else if (!find_ranges(symbols, &layout->ranges) ||
+		 !find_functions(symbols, &layout->functions) ||
 		 !address_of(symbols, "the_active_code_index", &layout->active_code) ||
 		 !address_of(symbols, "erts_atom_table", &layout->atoms) ||
 		 !address_of(symbols, "erts_frame_layout", &layout->frame_layout) ||
@@ -142,6 +174,5 @@ void beam_file_read(const struct elf_exports *symbols, const struct elf_export *
 	ret->source = "table";
 	layout->current_process = known->current_process;
 	layout->lines = known->lines;
-	layout->functions = known->functions;
 	layout->segments = known->segments;
 }
