@@ -129,6 +129,7 @@ static struct hotspot_process layouts(uint8_t flags)
 			    .pcs = is_new ? 196 : 268,
 			    .pcs_end = 272,
 			    .scopes = is_new ? 200 : 120,
+			    .scopes_bytes = 8,
 			    .debug = 96,
 			    .debug_bytes = 160,
 			    .mutable_data = 16,

@@ -223,7 +223,7 @@ struct script_process {
 #define SCRIPT_PROCESSES_MAX 4096
 
 #define JVM_HEAPS_MAX 4
-#define JVM_HEAD_BYTES 64u /* read of each code blob */
+#define JVM_HEAD_BYTES 128u /* read of each code blob */
 
 /* One heap of HotSpot's code cache, and the map that leads from an address to its blob. */
 struct jvm_heap {

@@ -15,7 +15,7 @@
 
 /* How an nmethod keeps what is known of its instructions. */
 enum hotspot_debug_form {
-	HOTSPOT_DEBUG_NONE,   /* not known how: only the outer method has a name */
+	HOTSPOT_DEBUG_NONE,   /* not known how */
 	HOTSPOT_DEBUG_INSIDE, /* in the blob: up to 21 */
 	HOTSPOT_DEBUG_APART,  /* in memory of its own: from 25 on */
 };
@@ -33,6 +33,7 @@ struct hotspot_layout {
 	uint16_t method, metadata, pcs, pcs_end, scopes, debug, debug_bytes, mutable_data,
 		relocation_bytes;
 	uint8_t debug_form;	   /* enum hotspot_debug_form */
+	uint8_t scopes_bytes;	   /* 8 = an address, 4 = an offset; of those inside */
 	bool has_numbers_from_one; /* no byte of a compressed number is 0 (from 20 on) */
 };
 

@@ -52,7 +52,6 @@ enum field {
 	NMETHOD_PCS,
 	NMETHOD_PCS_END,
 	NMETHOD_SCOPES,
-	NMETHOD_SCOPES_OLD,
 	NMETHOD_SCOPES_OFFSET,
 	NMETHOD_DEBUG,
 	NMETHOD_DEBUG_BYTES,
@@ -112,7 +111,6 @@ static const struct vm_wanted fields[FIELDS] = {
 	[NMETHOD_PCS] = { .type = "nmethod", .field = "_scopes_pcs_offset" },
 	[NMETHOD_PCS_END] = { .type = "nmethod", .field = "_dependencies_offset" },
 	[NMETHOD_SCOPES] = { .type = "CompiledMethod", .field = "_scopes_data_begin" },
-	[NMETHOD_SCOPES_OLD] = { .type = "nmethod", .field = "_scopes_data_begin" },
 	[NMETHOD_SCOPES_OFFSET] = { .type = "nmethod", .field = "_scopes_data_offset" },
 	[NMETHOD_DEBUG] = { .type = "nmethod", .field = "_immutable_data" },
 	[NMETHOD_DEBUG_BYTES] = { .type = "nmethod", .field = "_immutable_data_size" },
@@ -237,10 +235,12 @@ static void lay_out_debug(const struct reading *reading, struct hotspot_layout *
 		layout->debug_bytes = offset(reading, NMETHOD_DEBUG_BYTES);
 		layout->mutable_data = offset(reading, BLOB_MUTABLE);
 		layout->relocation_bytes = offset(reading, BLOB_RELOCATION);
-	} else if (has(reading, NMETHOD_METADATA) && has(reading, NMETHOD_PCS_END) &&
-		   (has(reading, NMETHOD_SCOPES) || has(reading, NMETHOD_SCOPES_OLD))) {
+	} else if (!has(reading, NMETHOD_DEBUG) && has(reading, NMETHOD_METADATA) &&
+		   has(reading, NMETHOD_PCS_END) &&
+		   (has(reading, NMETHOD_SCOPES) || has(reading, NMETHOD_SCOPES_OFFSET))) {
 		layout->debug_form = HOTSPOT_DEBUG_INSIDE;
-		layout->scopes = either(reading, NMETHOD_SCOPES, NMETHOD_SCOPES_OLD);
+		layout->scopes = either(reading, NMETHOD_SCOPES, NMETHOD_SCOPES_OFFSET);
+		layout->scopes_bytes = has(reading, NMETHOD_SCOPES) ? 8 : 4;
 		layout->metadata = offset(reading, NMETHOD_METADATA);
 		layout->pcs_end = offset(reading, NMETHOD_PCS_END);
 	}
@@ -394,7 +394,9 @@ enum hotspot_state hotspot_process_read(const struct memory_reader *memory, uint
 	lay_out_walk(&reading, is_8);
 	lay_out_names(&reading);
 	read_version(&reading);
-	if (!is_complete(&reading) || !is_in_reach(&ret->walk.layout)) {
+	/* Without debug information what is inlined would be missing, and nothing would say so. */
+	if (!is_complete(&reading) || !is_in_reach(&ret->walk.layout) ||
+	    ret->layout.debug_form == HOTSPOT_DEBUG_NONE) {
 		ret->problem = "unknown layout";
 		return HOTSPOT_READY;
 	}

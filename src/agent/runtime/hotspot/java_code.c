@@ -209,13 +209,16 @@ static bool open_inside(struct source *source)
 {
 	const struct hotspot_layout *layout = source->layout;
 	int32_t metadata, pcs, pcs_end;
-	uint64_t scopes;
+	uint64_t scopes = 0;
 
 	if (!read_at(source, source->blob + layout->metadata, &metadata, sizeof(metadata)) ||
 	    !read_at(source, source->blob + layout->pcs, &pcs, sizeof(pcs)) ||
 	    !read_at(source, source->blob + layout->pcs_end, &pcs_end, sizeof(pcs_end)) ||
-	    !read_at(source, source->blob + layout->scopes, &scopes, sizeof(scopes)) ||
-	    metadata < 0 || pcs < 0 || scopes - source->blob > (uint64_t)pcs)
+	    !read_at(source, source->blob + layout->scopes, &scopes, layout->scopes_bytes))
+		return false;
+	if (layout->scopes_bytes == 4)
+		scopes += source->blob;
+	if (metadata < 0 || pcs < 0 || scopes - source->blob > (uint64_t)pcs)
 		return false;
 	source->metadata = source->blob + (uint32_t)metadata;
 	source->pcs = read_table(source, source->blob + (uint32_t)pcs, (int64_t)pcs_end - pcs);
