@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/strbuf.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -83,6 +84,18 @@ void strbuf_addv(struct strbuf *buf, const char *format, va_list args)
 		buf->len += (size_t)len;
 	else
 		*to = '\0';
+}
+
+void strbuf_add_for_uri(struct strbuf *buf, struct slice text, const char *plain)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.data[i];
+
+		if (c && c < 0x80 && (isalnum(c) || strchr("-._~", c) || strchr(plain, c)))
+			strbuf_add_byte(buf, (char)c);
+		else
+			strbuf_addf(buf, "%%%02X", c);
+	}
 }
 
 void strbuf_addf(struct strbuf *buf, const char *format, ...)

@@ -29,6 +29,11 @@ char *strbuf_reserve(struct strbuf *buf, size_t more);
 void strbuf_add(struct strbuf *buf, const void *data, size_t len);
 void strbuf_add_slice(struct strbuf *buf, struct slice s);
 void strbuf_add_text(struct strbuf *buf, const char *text);
+/*
+ * For a URI: every byte as "%XX" except letters, digits and "-._~", which mean themselves in any
+ * part of it (RFC 3986, section 2.3), and except the characters of `plain`.
+ */
+void strbuf_add_for_uri(struct strbuf *buf, struct slice text, const char *plain);
 void strbuf_addf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_addv(struct strbuf *buf, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));

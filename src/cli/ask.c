@@ -35,15 +35,7 @@ void ask_add_parameter(struct strbuf *path, const char *name, const char *value)
 	if (!value)
 		return;
 	strbuf_addf(path, "%c%s=", strchr(strbuf_text(path), '?') ? '&' : '?', name);
-	for (; *value; value++) {
-		unsigned char c = (unsigned char)*value;
-
-		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    strchr("-._~", c))
-			strbuf_add_byte(path, (char)c);
-		else
-			strbuf_addf(path, "%%%02X", c);
-	}
+	strbuf_add_for_uri(path, slice_of(value), "");
 }
 
 /* A short call about the query itself; whether it was answered. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/printable.h"
+#include "cli/ask.h"
 #include "cli/flags/client_flags.h"
 #include "cli/verb.h"
 
@@ -39,17 +40,8 @@ static const struct option_verb delete_spec = {
 	.options_count = VERB_COUNT_OF(delete_options),
 };
 
-static void add_parameter(struct strbuf *path, const char *name, const char *value)
-{
-	if (!value)
-		return;
-	strbuf_addf(path, "%c%s=", strchr(strbuf_text(path), '?') ? '&' : '?', name);
-	for (; *value; value++)
-		strbuf_addf(path, "%%%02X", (unsigned char)*value);
-}
-
-static int ask(const struct delete_verb_options *values, const char *selector,
-	       struct net_reply *reply, struct err *err)
+static int ask_deletion(const struct delete_verb_options *values, const char *selector,
+			struct net_reply *reply, struct err *err)
 {
 	struct net_call call = { .method = "POST",
 				 .headers = "accept: application/json\r\n",
@@ -62,9 +54,9 @@ static int ask(const struct delete_verb_options *values, const char *selector,
 	if (rc)
 		return rc;
 	strbuf_add_text(&path, "/api/v1/admin/delete");
-	add_parameter(&path, "query", selector);
-	add_parameter(&path, "from", values->from);
-	add_parameter(&path, "to", values->to);
+	ask_add_parameter(&path, "query", selector);
+	ask_add_parameter(&path, "from", values->from);
+	ask_add_parameter(&path, "to", values->to);
 	call.path = strbuf_text(&path);
 	rc = net_client_call(client, &call, reply, err);
 	strbuf_free(&path);
@@ -87,7 +79,7 @@ static int run_delete(int argc, char **argv)
 	}
 	if (code >= 0)
 		return code;
-	if (ask(&values, operands.items[0], &reply, &err))
+	if (ask_deletion(&values, operands.items[0], &reply, &err))
 		return verb_error(&verb_store_delete, &err);
 	text = slice_cut(strbuf_slice(&reply.body), '\n', &rest);
 	if (reply.status == 200)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/client/fetch.h"
 
-#include <ctype.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -25,14 +24,7 @@ int fetch_check_url(const char *url, struct err *err)
 
 void fetch_add_path(struct strbuf *url, struct slice text)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.data[i];
-
-		if (c && (isalnum(c) || strchr("/-._~+", c)))
-			strbuf_add_byte(url, (char)c);
-		else
-			strbuf_addf(url, "%%%02X", c);
-	}
+	strbuf_add_for_uri(url, text, "/+");
 }
 
 void fetch_add_parameter(struct strbuf *url, const char *name, struct slice value)
@@ -40,8 +32,7 @@ void fetch_add_parameter(struct strbuf *url, const char *name, struct slice valu
 	if (!value.len)
 		return;
 	strbuf_addf(url, "&%s=", name);
-	for (size_t i = 0; i < value.len; i++)
-		strbuf_addf(url, "%%%02X", (unsigned char)value.data[i]);
+	strbuf_add_for_uri(url, value, "");
 }
 
 static bool is_cancelled(const struct fetch *fetch)

@@ -169,8 +169,8 @@ static void add_path(const struct s3 *s3, const char *key, struct strbuf *out)
 	strbuf_add_text(out, s3->path);
 	if (key) {
 		strbuf_add_byte(out, '/');
-		s3_sign_escape(slice_of(s3->prefix), true, out);
-		s3_sign_escape(slice_of(key), true, out);
+		strbuf_add_for_uri(out, slice_of(s3->prefix), "/");
+		strbuf_add_for_uri(out, slice_of(key), "/");
 	} else if (!out->len) {
 		strbuf_add_byte(out, '/');
 	}
@@ -506,7 +506,7 @@ static int begin_upload(struct upload *upload, struct err *err)
 	if (rc)
 		return rc;
 	rc = s3_answer_text(strbuf_slice(&answer.body), "UploadId", &id, err);
-	s3_sign_escape(strbuf_slice(&id), false, &upload->id);
+	strbuf_add_for_uri(&upload->id, strbuf_slice(&id), "");
 	strbuf_free(&id);
 	rest_answer_free(&answer);
 	return rc;
@@ -642,7 +642,7 @@ static int put_source(struct bucket *bucket, const char *key, const struct bucke
 static void add_parameter(struct strbuf *query, const char *name, struct slice value)
 {
 	strbuf_addf(query, "%s%s=", query->len ? "&" : "", name);
-	s3_sign_escape(value, false, query);
+	strbuf_add_for_uri(query, value, "");
 }
 
 static int list_page(struct s3 *s3, struct slice prefix, struct slice after, struct slice from,

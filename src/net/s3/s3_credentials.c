@@ -234,11 +234,11 @@ static int from_web_identity(struct tls *tls, struct s3_credentials *ret, struct
 				 err);
 
 	strbuf_add_text(&form, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
-	s3_sign_escape(slice_of(role), false, &form);
+	strbuf_add_for_uri(&form, slice_of(role), "");
 	strbuf_add_text(&form, "&RoleSessionName=");
-	s3_sign_escape(slice_of(session ? session : "firn"), false, &form);
+	strbuf_add_for_uri(&form, slice_of(session ? session : "firn"), "");
 	strbuf_add_text(&form, "&WebIdentityToken=");
-	s3_sign_escape(slice_trim(strbuf_slice(&token)), false, &form);
+	strbuf_add_for_uri(&form, slice_trim(strbuf_slice(&token)), "");
 	if (!rc)
 		rc = ask(url ? url : STS_URL, "POST", "/",
 			 "content-type: application/x-www-form-urlencoded\r\n", strbuf_slice(&form),
@@ -354,7 +354,7 @@ static int from_instance(struct s3_credentials *ret, struct err *err)
 			 &body, err);
 	role = slice_cut(slice_trim(strbuf_slice(&body)), '\n', &(struct slice){ 0 });
 	strbuf_add_text(&path, INSTANCE_PATH);
-	s3_sign_escape(slice_trim(role), false, &path);
+	strbuf_add_for_uri(&path, slice_trim(role), "");
 	strbuf_clear(&body);
 	if (!rc)
 		rc = ask(url, "GET", strbuf_text(&path), strbuf_text(&header), (struct slice){ 0 },

@@ -2,7 +2,6 @@
 #include "net/s3/s3_sign.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <time.h>
@@ -41,18 +40,6 @@ void s3_sign_time(int64_t at_ns, char ret[S3_SIGN_TIME_BYTES])
 
 	gmtime_r(&seconds, &parts);
 	strftime(ret, S3_SIGN_TIME_BYTES, "%Y%m%dT%H%M%SZ", &parts);
-}
-
-void s3_sign_escape(struct slice text, bool is_path, struct strbuf *out)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.data[i];
-
-		if ((c < 0x80 && isalnum(c)) || (c && strchr("-._~", c)) || (is_path && c == '/'))
-			strbuf_add_byte(out, (char)c);
-		else
-			strbuf_addf(out, "%%%02X", c);
-	}
 }
 
 static void hmac(const void *key, size_t key_bytes, struct slice bytes,

@@ -38,7 +38,4 @@ void s3_sign_time(int64_t at_ns, char ret[S3_SIGN_TIME_BYTES]);
 void s3_sign(const struct s3_scope *scope, const struct s3_unsigned *request, const char *time,
 	     struct strbuf *out);
 
-/* Appends the text as it stands in a path (keeps '/') or, otherwise, in a query. */
-void s3_sign_escape(struct slice text, bool is_path, struct strbuf *out);
-
 #endif

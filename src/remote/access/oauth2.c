@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "remote/access/oauth2.h"
 
-#include <ctype.h>
-
 #include "base/lock.h"
 #include "base/mem.h"
 #include "codec/wire/json_read.h"
@@ -31,26 +29,13 @@ static struct lock lock = LOCK_INITIALIZER("oauth2", LOCK_SCRAPE + 9);
 static struct lock_condition got = LOCK_CONDITION_INITIALIZER;
 static struct token tokens[TOKENS_MAX]; /* guarded by the lock */
 
-/* application/x-www-form-urlencoded */
-static void add_escaped(struct strbuf *out, struct slice text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.data[i];
-
-		if (isalnum(c) || (c && strchr("-._~", c)))
-			strbuf_add_byte(out, (char)c);
-		else
-			strbuf_addf(out, "%%%02X", c);
-	}
-}
-
 static void add_pair(struct strbuf *out, struct slice name, struct slice value)
 {
 	if (out->len)
 		strbuf_add_byte(out, '&');
-	add_escaped(out, name);
+	strbuf_add_for_uri(out, name, "");
 	strbuf_add_byte(out, '=');
-	add_escaped(out, value);
+	strbuf_add_for_uri(out, value, "");
 }
 
 static void add_form(const struct http_oauth2_config *config, struct strbuf *out)
@@ -129,9 +114,9 @@ static int ask(const struct http_oauth2_config *config, struct fetch *fetch, str
 		add_pair(&form, SLICE_LITERAL("client_id"), config->client_id);
 		add_pair(&form, SLICE_LITERAL("client_secret"), secret);
 	} else {
-		add_escaped(&pair, config->client_id);
+		strbuf_add_for_uri(&pair, config->client_id, "");
 		strbuf_add_byte(&pair, ':');
-		add_escaped(&pair, secret);
+		strbuf_add_for_uri(&pair, secret, "");
 		fetch_add_basic(&headers, "authorization", strbuf_slice(&pair));
 	}
 	fetch->headers = strbuf_text(&headers);

@@ -420,18 +420,12 @@ static int ask(struct ch_client *client, const struct statement *statement, stru
 	return rc;
 }
 
-static void add_escaped(struct strbuf *out, const char *text)
-{
-	for (const unsigned char *at = (const unsigned char *)text; *at; at++)
-		strbuf_addf(out, "%%%02X", *at);
-}
-
 /* `wait_end_of_query`: an exception in the middle comes with its status, not behind half an answer.
  */
 static void add_target(const struct ch_client *client, int64_t timeout_ns, struct strbuf *out)
 {
 	strbuf_add_text(out, "/?wait_end_of_query=1&database=");
-	add_escaped(out, client->database);
+	strbuf_add_for_uri(out, slice_of(client->database), "");
 	strbuf_addf(out, "&max_execution_time=%lld",
 		    (long long)((timeout_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S));
 }
@@ -489,7 +483,7 @@ int ch_insert(struct ch_client *client, const char *into, struct slice rows, int
 
 	strbuf_addf(&sql, "INSERT INTO %s FORMAT RowBinary", into);
 	strbuf_add_text(&more, "&async_insert=0&max_partitions_per_insert_block=0&query=");
-	add_escaped(&more, strbuf_text(&sql));
+	strbuf_add_for_uri(&more, strbuf_slice(&sql), "");
 	rc = send_statement(client, &statement, timeout_ns, strbuf_slice(&more), err);
 	strbuf_free(&sql);
 	strbuf_free(&more);

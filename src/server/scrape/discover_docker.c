@@ -7,12 +7,6 @@
 #include "server/scrape/discovery.h"
 #include "server/scrape/docker_answer.h"
 
-static void add_escaped(struct strbuf *out, const char *text)
-{
-	for (; *text; text++)
-		strbuf_addf(out, "%%%02X", (unsigned char)*text);
-}
-
 /* ?filters={"NAME":{"VALUE":true}} */
 static void add_filters(const struct discovery_config *config, struct strbuf *url)
 {
@@ -33,7 +27,7 @@ static void add_filters(const struct discovery_config *config, struct strbuf *ur
 	text = json_dumps(filters, JSON_COMPACT);
 	if (config->filters_count && text) {
 		strbuf_add_text(url, "?filters=");
-		add_escaped(url, text);
+		strbuf_add_for_uri(url, slice_of(text), "");
 	}
 	free(text);
 	json_decref(filters);

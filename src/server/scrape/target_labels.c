@@ -189,27 +189,13 @@ void target_labels_free(struct target_labels *labels)
 	rule_labels_free(&labels->after);
 }
 
-static void add_escaped(struct strbuf *out, struct slice text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.data[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			     (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-
-		if (plain)
-			strbuf_add_byte(out, (char)c);
-		else
-			strbuf_addf(out, "%%%02X", c);
-	}
-}
-
 static void add_parameter(struct strbuf *out, bool *is_first, struct slice name, struct slice value)
 {
 	strbuf_add_byte(out, *is_first ? '?' : '&');
 	*is_first = false;
-	add_escaped(out, name);
+	strbuf_add_for_uri(out, name, "");
 	strbuf_add_byte(out, '=');
-	add_escaped(out, value);
+	strbuf_add_for_uri(out, value, "");
 }
 
 void target_labels_url(const struct rule_labels *after, const struct scrape_job *job,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uri: targets, percent-encoding. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -67,11 +69,33 @@ static void escapes_are_decoded_or_refused(void **state)
 	}
 }
 
+/* Every byte, as a peer decodes it; only what has no meaning anywhere stands as it is. */
+static void text_is_encoded(void **state)
+{
+	char all[255];
+	struct strbuf out = { 0 }, back = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 255; i++)
+		all[i] = (char)(i + 1);
+	strbuf_add_for_uri(&out, slice_from(all, sizeof(all)), "");
+	for (size_t i = 0; i < out.len; i++)
+		assert_true(isalnum((unsigned char)out.data[i]) || strchr("-._~%", out.data[i]));
+	assert_true(uri_decode(strbuf_slice(&out), true, &back));
+	assert_true(slice_equal(slice_from(all, sizeof(all)), strbuf_slice(&back)));
+	strbuf_clear(&out);
+	strbuf_add_for_uri(&out, SLICE_LITERAL("/a+b c\0\xc3\xa9?"), "/+");
+	assert_string_equal(strbuf_text(&out), "/a+b%20c%00%C3%A9%3F");
+	strbuf_free(&out);
+	strbuf_free(&back);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(targets_are_split),
 		cmocka_unit_test(escapes_are_decoded_or_refused),
+		cmocka_unit_test(text_is_encoded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
