@@ -3,27 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#define OTHER_NUMBERS 0x40000000u /* x32: the same calls by other numbers */
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#define OTHER_NUMBERS 0x40000000u
-#else
-#error "the architecture of system calls is not known"
-#endif
-
-#define INSTRUCTIONS_MAX 1024
+#include "base/confine/filter_program.h"
 
 static const struct {
 	unsigned kind;
@@ -334,71 +318,32 @@ static const int agent_calls[] = {
 #endif
 };
 
-struct program {
-	struct sock_filter code[INSTRUCTIONS_MAX];
-	unsigned short len;
-};
-
-static void add(struct program *program, uint16_t code, uint32_t operand, uint8_t if_true,
-		uint8_t if_false)
-{
-	program->code[program->len++] = (struct sock_filter){ code, if_true, if_false, operand };
-}
-
-static void answer_call(struct program *program, int number, uint32_t verdict)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
-	add(program, BPF_RET | BPF_K, verdict, 0, 0);
-}
-
-/* Refuses an open whose flags have one of the bits. */
-static void refuse_flags(struct program *program, int number, unsigned argument, uint32_t bits)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
-	add(program, BPF_LD | BPF_W | BPF_ABS,
-	    (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t)), 0, 0);
-	add(program, BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-	add(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-}
-
 /* A call that no list knows is not there: libraries have another way for older kernels. */
-static void write_filter(struct program *program, unsigned refused)
+static void write_filter(struct filter_program *program, unsigned refused)
 {
 	bool is_agent = refused & PRIVILEGE_ONLY_AGENT;
 
-	add(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	add(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-	add(program, BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1);
-	add(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+	filter_program_begin(program);
 	for (size_t i = 0; is_agent && i < sizeof(agent_calls) / sizeof(*agent_calls); i++)
-		answer_call(program, agent_calls[i], SECCOMP_RET_ALLOW);
+		filter_program_call(program, agent_calls[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		if (calls[i].kind & refused)
-			answer_call(program, calls[i].number, SECCOMP_RET_ERRNO | EPERM);
+			filter_program_call(program, calls[i].number, SECCOMP_RET_ERRNO | EPERM);
 	if (refused & PRIVILEGE_NO_CHANGE) {
 		const uint32_t bits = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
 
-		refuse_flags(program, SYS_openat, 2, bits);
+		filter_program_bits(program, SYS_openat, 2, bits, false, SECCOMP_RET_ERRNO | EPERM);
 #ifdef __x86_64__
-		refuse_flags(program, SYS_open, 1, bits);
+		filter_program_bits(program, SYS_open, 1, bits, false, SECCOMP_RET_ERRNO | EPERM);
 #endif
 	}
-	add(program, BPF_RET | BPF_K, is_agent ? SECCOMP_RET_ERRNO | ENOSYS : SECCOMP_RET_ALLOW, 0,
-	    0);
+	filter_program_end(program, is_agent ? SECCOMP_RET_ERRNO | ENOSYS : SECCOMP_RET_ALLOW);
 }
 
-/* The kernel logs what is refused, but those before 4.14. */
 int privilege_filter_calls(unsigned refused)
 {
-	struct program program = { .len = 0 };
-	struct sock_fprog filter = { .filter = program.code };
+	struct filter_program program;
 
 	write_filter(&program, refused);
-	filter.len = program.len;
-	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_LOG, &filter))
-		return 0;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	return filter_program_set(&program, true);
 }

@@ -3,28 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "the architecture of system calls is not known"
-#endif
+#include "base/confine/filter_program.h"
 
 /* What an open for reading may have besides O_RDONLY. */
 #define READ_FLAGS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_LARGEFILE)
-
-#define INSTRUCTIONS_MAX 256
 
 /* What glibc and musl need for reading, memory and their end, in any version so far. */
 static const int allowed[] = {
@@ -56,66 +43,23 @@ static const int refused[] = {
 #endif
 };
 
-struct program {
-	struct sock_filter code[INSTRUCTIONS_MAX];
-	unsigned short len;
-};
-
-static void add(struct program *program, uint16_t code, uint32_t operand, uint8_t if_true,
-		uint8_t if_false)
+static void allow_without(struct filter_program *program, int number, unsigned argument,
+			  uint32_t bits)
 {
-	program->code[program->len++] = (struct sock_filter){ code, if_true, if_false, operand };
+	filter_program_bits(program, number, argument, bits, true, SECCOMP_RET_ALLOW);
 }
 
-static void load(struct program *program, size_t offset)
+static void allow_exactly(struct filter_program *program, int number, unsigned argument,
+			  uint32_t value)
 {
-	add(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	filter_program_value(program, number, argument, value, SECCOMP_RET_ALLOW);
 }
 
-static void give(struct program *program, uint32_t verdict)
+static void write_filter(struct filter_program *program, enum syscall_filter_files files)
 {
-	add(program, BPF_RET | BPF_K, verdict, 0, 0);
-}
-
-static void give_if_equal(struct program *program, uint32_t value, uint32_t verdict)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-	give(program, verdict);
-}
-
-/* The low half of an argument: what is asked about has no more (both are little-endian). */
-static size_t argument(unsigned number)
-{
-	return offsetof(struct seccomp_data, args) + sizeof(uint64_t) * number;
-}
-
-/* Allows a call whose argument has none of the bits; what follows decides on others. */
-static void allow_without(struct program *program, int number, unsigned which, uint32_t bits)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
-	load(program, argument(which));
-	add(program, BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0);
-	give(program, SECCOMP_RET_ALLOW);
-	load(program, offsetof(struct seccomp_data, nr));
-}
-
-/* Allows a call whose argument is this one. */
-static void allow_exactly(struct program *program, int number, unsigned which, uint32_t value)
-{
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
-	load(program, argument(which));
-	give_if_equal(program, value, SECCOMP_RET_ALLOW);
-	load(program, offsetof(struct seccomp_data, nr));
-}
-
-static void write_program(struct program *program, enum syscall_filter_files files)
-{
-	load(program, offsetof(struct seccomp_data, arch));
-	add(program, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
-	give(program, SECCOMP_RET_KILL_PROCESS);
-	load(program, offsetof(struct seccomp_data, nr));
+	filter_program_begin(program);
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
-		give_if_equal(program, (uint32_t)allowed[i], SECCOMP_RET_ALLOW);
+		filter_program_call(program, allowed[i], SECCOMP_RET_ALLOW);
 	allow_without(program, SYS_mmap, 2, PROT_EXEC);
 	allow_without(program, SYS_mprotect, 2, PROT_EXEC);
 	allow_exactly(program, SYS_tgkill, 0, (uint32_t)getpid()); /* abort; of one thread */
@@ -128,16 +72,14 @@ static void write_program(struct program *program, enum syscall_filter_files fil
 #endif
 	}
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
-		give_if_equal(program, (uint32_t)refused[i], SECCOMP_RET_ERRNO | EACCES);
-	give(program, SECCOMP_RET_KILL_PROCESS);
+		filter_program_call(program, refused[i], SECCOMP_RET_ERRNO | EACCES);
+	filter_program_end(program, SECCOMP_RET_KILL_PROCESS);
 }
 
 bool syscall_filter_apply(enum syscall_filter_files files)
 {
-	struct program program = { .len = 0 };
-	struct sock_fprog filter = { .filter = program.code };
+	struct filter_program program;
 
-	write_program(&program, files);
-	filter.len = program.len;
-	return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	write_filter(&program, files);
+	return !filter_program_set(&program, false);
 }
