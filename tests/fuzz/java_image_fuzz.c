@@ -6,70 +6,23 @@
  */
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "agent/bpf/space.h"
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/hotspot/java_code.h"
 #include "base/slice.h"
 #include "image_fuzz.h"
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
 
 #define HEAD_BYTES 16u
 #define FRAMES_MAX 600u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline const struct space_head *walk_space(__u32 tgid)
-{
-	(void)tgid;
-	return NULL;
-}
-
-static inline const struct space_part *walk_space_part(const struct space_part_key *key)
-{
-	(void)key;
-	return NULL;
-}
-
-static inline const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
-{
-	(void)file;
-	(void)now_ns;
-	return NULL;
-}
-
-static inline const __u8 *walk_chunk(__u32 index)
-{
-	(void)index;
-	return NULL;
-}
-
 static inline long walk_read_registers(__u64 *to)
 {
 	return walk_read(to, 168, BASE);
 }
 
-static inline const struct code_line *walk_code_line(const struct code_line_key *key)
-{
-	(void)key;
-	return NULL;
-}
-
-static inline void walk_copy(void *to, __u32 bytes, const void *from)
-{
-	memcpy(to, from, bytes);
-}
-
-struct walk;
-static bool walk_ask(struct walk *walk);
-
-#include "agent/bpf/beam.h"
-#include "agent/bpf/jvm.h"
-#include "agent/bpf/lua.h"
+#include "../unit/walk/without_files.h"
 
 static bool walk_ask(struct walk *walk)
 {

@@ -38,61 +38,7 @@ static long walk_read_registers(__u64 *to)
 	return -1;
 }
 
-static void walk_copy(void *to, __u32 bytes, const void *from)
-{
-	memcpy(to, from, bytes);
-}
-
-struct walk;
-struct space_head;
-struct space_part;
-struct space_part_key;
-struct binary_tables;
-struct file_key;
-struct code_line;
-struct code_line_key;
-
-static const struct space_head *walk_space(__u32 tgid);
-static const struct space_part *walk_space_part(const struct space_part_key *key);
-static const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns);
-static const __u8 *walk_chunk(__u32 index);
-static const struct code_line *walk_code_line(const struct code_line_key *key);
-static bool walk_ask(struct walk *walk);
-
-#include "agent/bpf/beam.h"
-#include "agent/bpf/jvm.h"
-#include "agent/bpf/lua.h"
-
-static const struct space_head *walk_space(__u32 tgid)
-{
-	(void)tgid;
-	return NULL;
-}
-
-static const struct space_part *walk_space_part(const struct space_part_key *key)
-{
-	(void)key;
-	return NULL;
-}
-
-static const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
-{
-	(void)file;
-	(void)now_ns;
-	return NULL;
-}
-
-static const __u8 *walk_chunk(__u32 index)
-{
-	(void)index;
-	return NULL;
-}
-
-static const struct code_line *walk_code_line(const struct code_line_key *key)
-{
-	(void)key;
-	return NULL;
-}
+#include "unit/walk/without_files.h"
 
 /* All of the code is in no file. */
 static bool walk_ask(struct walk *walk)
