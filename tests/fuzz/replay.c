@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __SANITIZE_ADDRESS__ /* gcc */
+#if BUILT_WITH_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -49,7 +49,7 @@ static void on_crash(int number)
 /* A sanitizer reports memory faults itself, and better; it is only asked to call us as well. */
 static void name_current_on_crash(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if BUILT_WITH_ASAN
 	__sanitizer_set_death_callback(name_current);
 #else
 	signal(SIGSEGV, on_crash);

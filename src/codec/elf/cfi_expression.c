@@ -276,10 +276,11 @@ static void step(struct evaluation *e)
 
 struct cfi_value cfi_expression_evaluate(struct slice expression, bool starts_with_cfa)
 {
-	struct evaluation e = { .at = (const uint8_t *)expression.data };
+	const uint8_t *bytes = (const uint8_t *)expression.data;
+	struct evaluation e = { .at = bytes,
+				.end = expression.len ? bytes + expression.len : bytes };
 	struct cfi_value result;
 
-	e.end = e.at + expression.len;
 	if (starts_with_cfa)
 		push(&e, (struct cfi_value){ .kind = CFI_VALUE_CFA });
 	while (e.at < e.end && !e.failed)

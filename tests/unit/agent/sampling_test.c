@@ -30,11 +30,10 @@
 #define COST_STRETCH_S 3
 #define COST_ATTEMPTS 6
 #define COST_OTHERS_MAX 0.5 /* CPUs that others keep busy in a stretch that is judged */
-#ifdef __SANITIZE_ADDRESS__
-#define COST_MAX 1 /* the sanitizer makes all of it slower: nothing to learn */
-#else
-#define COST_MAX 0.02 /* of a core */
-#endif
+#define COST_MAX                                                                                   \
+	(BUILT_WITH_ASAN                                                                           \
+		 ? 1                                                                               \
+		 : 0.02) /* of a core; the sanitizer makes all of it slower: nothing to learn */
 
 static const char *spin_path;
 static char *spin_name; /* as mapping_file shows it */

@@ -16,9 +16,15 @@ COMPILER = {"libc6-dev", "libgcc-12-dev", "libstdc++-12-dev"}
 OF_GLIBC = {"libdl", "librt", "libpthread", "libm"}
 
 
+def in_its_package(path):
+    """Some find libraries in /lib, which is a link to where packages have them."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)
+
+
 def owners(paths):
     """The packages of archives, or of the links to shared libraries: they came from there too."""
-    told = subprocess.run(["dpkg", "-S", *paths], capture_output=True, text=True, check=True)
+    told = subprocess.run(["dpkg", "-S", *map(in_its_package, paths)], capture_output=True, text=True, check=True)
     return {line.split(":")[0] for line in told.stdout.splitlines()}
 
 

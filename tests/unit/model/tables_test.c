@@ -14,19 +14,8 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#endif
-
-#ifdef THREAD_SANITIZER
-#define MANY 16 /* it leaves a program 0.5 to 1.5 TB */
-#else
-#define MANY 1000
-#endif
+/* The thread sanitizer leaves a program 0.5 to 1.5 TB of addresses. */
+#define MANY (BUILT_WITH_TSAN ? 16 : 1000)
 
 static int set_up(void **state)
 {

@@ -25,16 +25,7 @@
 #define REPORTS 12u
 #define FORKS 40u /* allocations that are tried to fail, spread over a life */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_MALLOC 0 /* the sanitizer's own are in force */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define OWN_MALLOC 0
-#endif
-#endif
-#ifndef OWN_MALLOC
-#define OWN_MALLOC 1
-#endif
+#define OWN_MALLOC (!BUILT_WITH_ASAN && !BUILT_WITH_TSAN) /* the sanitizer's own are in force */
 
 #if OWN_MALLOC
 static _Atomic uint64_t allocations;

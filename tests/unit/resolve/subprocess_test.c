@@ -24,16 +24,7 @@
 
 enum { WORKS, REFUSED, NOT_TRIED };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_FILTER false
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_FILTER false
-#endif
-#endif
-#ifndef HAS_FILTER
-#define HAS_FILTER true
-#endif
+#define HAS_FILTER (!BUILT_WITH_ASAN && !BUILT_WITH_TSAN)
 
 static int verdict(bool works)
 {

@@ -12,16 +12,7 @@
 #define LAUNCH_FDS_MAX 24
 
 /* Sanitizers of addresses and threads reserve far more memory than they use. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LAUNCH_HAS_SHADOW true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define LAUNCH_HAS_SHADOW true
-#endif
-#endif
-#ifndef LAUNCH_HAS_SHADOW
-#define LAUNCH_HAS_SHADOW false
-#endif
+#define LAUNCH_HAS_SHADOW (BUILT_WITH_ASAN || BUILT_WITH_TSAN)
 
 /*
  * Starts /proc/self/exe with arguments (NULL at the end); 0 or an errno. Under sanitizers it keeps
