@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "config/units.h"
 
 #define HELP_COLUMN 44
@@ -97,6 +98,23 @@ static int store_count(const struct option_spec *option, struct slice text, unsi
 	return 0;
 }
 
+static int store_duration(const struct option_spec *option, struct slice text, int64_t *value,
+			  struct err *err)
+{
+	int64_t duration_ns;
+	int rc = units_parse_duration(text, &duration_ns, err);
+
+	if (rc)
+		return rc;
+	if (option->max && (duration_ns < option->min * CLOCK_NS_PER_S ||
+			    duration_ns > option->max * CLOCK_NS_PER_S))
+		return err_set(err, ERR_INVALID,
+			       "expected a duration from %us to %us, not \"%.*s\"", option->min,
+			       option->max, SLICE_FMT(text));
+	*value = duration_ns;
+	return 0;
+}
+
 static int store_value(const struct option *option, const char *text, void *values, struct err *err)
 {
 	void *place = (char *)values + option->offset;
@@ -118,7 +136,7 @@ static int store_value(const struct option *option, const char *text, void *valu
 	case OPTION_COUNT:
 		return store_count(option->spec, slice_of(text), place, err);
 	case OPTION_DURATION:
-		return units_parse_duration(slice_of(text), place, err);
+		return store_duration(option->spec, slice_of(text), place, err);
 	case OPTION_SIZE:
 		return units_parse_size(slice_of(text), &size->bytes, &size->percent, err);
 	}

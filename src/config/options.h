@@ -19,7 +19,7 @@ enum option_kind {
 	OPTION_TEXT,	 /* const char * (points into argv) */
 	OPTION_LIST,	 /* struct option_list: may be given several times */
 	OPTION_COUNT,	 /* unsigned, min..max */
-	OPTION_DURATION, /* int64_t ns */
+	OPTION_DURATION, /* int64_t ns, min..max seconds */
 	OPTION_SIZE,	 /* struct option_size */
 };
 
@@ -41,7 +41,7 @@ struct option_spec {
 	const char *help;    /* one line, without the default */
 	const char *preset;  /* the default as a user would write it; NULL: none */
 	const char *unset;   /* says what holds without the option; NULL: the preset, if any */
-	unsigned min, max;   /* of OPTION_COUNT */
+	unsigned min, max;   /* of OPTION_COUNT; of OPTION_DURATION in seconds, if max is set */
 };
 
 struct option {

@@ -99,7 +99,8 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
-            [FIRN, verb, "--storage-path", self.storage, "--http-address", f"127.0.0.1:{self.port}", *options],
+            [FIRN, verb, "--storage-path", self.storage, "--http-address", f"127.0.0.1:{self.port}",
+             *(SHORT_REPORTS if verb == "up" and SHORT_REPORTS[0] not in options else []), *options],
             stdout=self.log, stderr=self.log, env=env)
         atexit.register(self.kill)
         if wait:

@@ -35,6 +35,7 @@ struct agent_verb_options {
 	const char *unwind_cache_path;
 	struct option_size unwind_memory;
 	unsigned frequency_hz;
+	int64_t duration_ns;
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	struct net_access access;
 	const char *bearer_token;
@@ -60,6 +61,7 @@ static const struct option options[] = {
 	ACCESS_OPTIONS(REMOTE_STORE_, AT(access)),
 	OPTION_AT(REMOTE_STORE_BEARER_TOKEN, AT(bearer_token)),
 	OPTION_AT(PROFILING_CPU_SAMPLING_FREQUENCY, AT(frequency_hz)),
+	OPTION_AT(PROFILING_DURATION, AT(duration_ns)),
 	OPTION_AT(AGENT_HTTP_ADDRESS, AT(http_address)),
 	OPTION_AT(AGENT_WEB_ALLOWED_HOST, AT(web_allowed_hosts)),
 	OPTION_AT(AGENT_WEB_ALLOW_UNAUTHENTICATED, AT(web_allow_unauthenticated)),
@@ -189,6 +191,7 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 	struct agent_options start = {
 		.command = "firn agent",
 		.frequency_hz = values->frequency_hz,
+		.window_ns = values->duration_ns,
 		.node = values->node,
 		.container_sockets =
 			values->container_sockets.count ? values->container_sockets.items : NULL,

@@ -45,12 +45,14 @@ struct up_verb_options {
 	struct option_size unwind_memory;
 	const char *user;
 	unsigned frequency_hz;
+	int64_t duration_ns;
 	bool no_local_sources;
 };
 
 static const struct option options[] = {
 	SERVER_FLAGS_OPTIONS(struct up_verb_options),
 	OPTION_AT(PROFILING_CPU_SAMPLING_FREQUENCY, offsetof(struct up_verb_options, frequency_hz)),
+	OPTION_AT(PROFILING_DURATION, offsetof(struct up_verb_options, duration_ns)),
 	OPTION_AT(NODE, offsetof(struct up_verb_options, node)),
 	OPTION_AT(AGENT_CONFIG_PATH, offsetof(struct up_verb_options, agent_config_path)),
 	OPTION_AT(SAMPLE_LABELS, offsetof(struct up_verb_options, sample_labels)),
@@ -102,8 +104,8 @@ static void local_address(const struct up *up, char *ret, size_t ret_bytes)
 static pid_t spawn_agent(const struct up *up)
 {
 	const struct up_verb_options *values = up->values;
-	char address[300], url[320], frequency[16], descriptor[16], memory[32];
-	const char *argv[26] = { "firn",
+	char address[300], url[320], frequency[16], duration[32], descriptor[16], memory[32];
+	const char *argv[28] = { "firn",
 				 "agent",
 				 "--remote-store-address",
 				 url,
@@ -111,8 +113,10 @@ static pid_t spawn_agent(const struct up *up)
 				 descriptor,
 				 "--remote-store-insecure-skip-verify",
 				 "--sample-labels",
-				 values->sample_labels };
-	size_t count = 9;
+				 values->sample_labels,
+				 "--profiling-duration",
+				 duration };
+	size_t count = 11;
 	posix_spawnattr_t attributes;
 	sigset_t blocked;
 	pid_t pid;
@@ -122,6 +126,8 @@ static pid_t spawn_agent(const struct up *up)
 	snprintf(url, sizeof(url), "%s://%s", up->server.has_tls ? "https" : "http",
 		 address); /* it is ourselves: no certificate need be looked at */
 	snprintf(descriptor, sizeof(descriptor), "%d", up->channel);
+	snprintf(duration, sizeof(duration), "%lldms",
+		 (long long)(values->duration_ns / CLOCK_NS_PER_MS));
 	snprintf(frequency, sizeof(frequency), "%u", values->frequency_hz);
 	if (values->frequency_hz) {
 		argv[count++] = "--profiling-cpu-sampling-frequency";
