@@ -22,6 +22,7 @@ import openapi_shapes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIRN = os.environ.get("FIRN", os.path.join(ROOT, "build", "firn"))
+SHORT_REPORTS = ["--profiling-duration", "2s"]  # of an agent: tests wait for them
 ON_CPU = "on_cpu:samples:count:cpu:nanoseconds:delta"
 
 _count = 0

@@ -21,7 +21,7 @@ static const struct option_spec
 	all = { 'a', "all", OPTION_FLAG, NULL, "all of it", NULL, NULL, 0, 0 },
 	frequency = { 'F',	     "frequency", OPTION_COUNT, "HZ", "how often", "19",
 		      "by the host", 1,		  1000 },
-	duration = { 'd', "duration", OPTION_DURATION, "D", "how long", NULL, "for ever", 0, 0 },
+	duration = { 'd', "duration", OPTION_DURATION, "D", "how long", NULL, "for ever", 2, 300 },
 	label = { 0, "label", OPTION_LIST, "K=V", "a label", NULL, NULL, 0, 0 };
 
 static const struct option table[] = {
@@ -102,6 +102,8 @@ static void errors_name_the_option_and_help_on(void **state)
 		{ { "--frequency=many", NULL }, "--frequency: expected a whole number" },
 		{ { "--all=yes", NULL }, "--all takes no value" },
 		{ { "-d", "soon", NULL }, "--duration: duration \"soon\"" },
+		{ { "-d", "1s", NULL }, "--duration: expected a duration from 2s to 300s" },
+		{ { "-d", "301s", NULL }, "--duration: expected a duration from 2s to 300s" },
 		{ { "-z", NULL }, "unknown option \"-z\"" },
 	};
 
