@@ -510,8 +510,7 @@ test("nothing that is there moves while answers are slow to come, on a slow mach
 			await route.continue();
 		});
 		await slowed(page, 4);
-		/* Which types there are is not known, either. */
-		await page.goto(new URL(placeOf("known").replace(/query=[^&]*&/, ""), base).href);
+		await page.goto(new URL(placeOf("grown"), base).href);
 		await page.locator(".progress.busy").waitFor();
 		/* What is trimmed to the screen comes first, and the table's numbers are not whole yet. */
 		const more = page.getByRole("columnheader", { name: "Function (more is on its way)" });
