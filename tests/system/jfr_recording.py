@@ -23,6 +23,7 @@ def sized(body):
     raise ValueError("too large")
 
 
+NOW = int(time.time())  # recordings begin 20 s before, unless told otherwise
 PRIMITIVES = ("boolean", "char", "float", "double", "byte", "short", "int", "long", "java.lang.String")
 CONSTANTS = {  # class: fields (name, class, constant, array)
     "java.lang.Thread": [("osName", "java.lang.String", 0, 0), ("javaName", "java.lang.String", 0, 0)],
@@ -94,7 +95,7 @@ def chunk(names, events, start_ns=None, duration_ns=10**10):
     checkpoint, metadata = sized(checkpoint), sized(metadata)
     head = 68 + len(out)
     return struct.pack(">4sHHqqqqqqqI", b"FLR\0", 2, 1, head + len(checkpoint) + len(metadata), head,
-                       head + len(checkpoint), start_ns or (int(time.time()) - 20) * 10**9, duration_ns, 0, 10**9, 1
+                       head + len(checkpoint), start_ns or (NOW - 20) * 10**9, duration_ns, 0, 10**9, 1
                        ) + out + checkpoint + metadata
 
 
