@@ -365,12 +365,19 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 static bool iterate(struct bpf_program *program, const struct bpf_map *map)
 {
 	union bpf_iter_link_info what = { .map.map_fd = map ? (uint32_t)bpf_map__fd(map) : 0 };
-	DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = map ? &what : NULL,
-			    .link_info_len = map ? sizeof(what) : 0);
-	struct bpf_link *link = bpf_program__attach_iter(program, &options);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1, failed = errno;
+	struct bpf_iter_attach_opts options;
+	struct bpf_link *link;
 	char none[64];
+	int fd, failed;
 
+	memset(&options, 0,
+	       sizeof(options)); /* libbpf looks at what is behind the last field, too */
+	options.sz = sizeof(options);
+	options.link_info = map ? &what : NULL;
+	options.link_info_len = map ? sizeof(what) : 0;
+	link = bpf_program__attach_iter(program, &options);
+	fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	failed = errno;
 	while (fd >= 0 && read(fd, none, sizeof(none)) > 0)
 		continue;
 	if (fd >= 0)
