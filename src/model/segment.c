@@ -192,7 +192,7 @@ static struct head_columns heads_room(struct segment_buffer *buffer, size_t repo
 		reports * (3 * sizeof(int64_t) + sizeof(struct segment_run) + 3 * sizeof(uint32_t));
 	struct head_columns columns;
 
-	if (buffer->heads_capacity < bytes) {
+	if (!buffer->heads || buffer->heads_capacity < bytes) {
 		free(buffer->heads);
 		buffer->heads = mem_realloc(NULL, bytes, 1);
 		buffer->heads_capacity = bytes;

@@ -24,8 +24,10 @@ static __attribute__((noinline)) void burn_here(void)
 	while (!atomic_load(&stop)) {
 		uint64_t value = (uint64_t)clock_monotonic_ns();
 
-		for (int i = 0; i < 100000; i++)
+		for (int i = 0; i < 100000; i++) {
 			value = value * 6364136223846793005ull + 1442695040888963407ull;
+			__asm__ volatile("" : "+r"(value)); /* clang would do without the loop */
+		}
 		atomic_store(&sink, value);
 	}
 }
