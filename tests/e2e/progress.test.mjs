@@ -7,9 +7,8 @@ test("a slow answer shows how far it is; Cancel ends the query and keeps the pic
 	() => withPage({}, async (page) => {
 		await open(page, fixedRange());
 		const { root } = await firn(page, "profile");
-		let closed = false;
 		await page.route("**/api/v1/query?*", () => undefined); // no answer, ever
-		page.on("requestfailed", (request) => (closed ||= request.url().includes("/api/v1/query?")));
+		const ended = page.waitForEvent("requestfailed", (request) => request.url().includes("/api/v1/query?"));
 		await page.keyboard.press("r");
 		const note = page.getByRole("status").filter({ has: page.getByRole("button", { name: "Cancel" }) });
 		await note.waitFor();
@@ -19,6 +18,6 @@ test("a slow answer shows how far it is; Cancel ends the query and keeps the pic
 		await page.getByRole("button", { name: "Cancel" }).click();
 		await note.waitFor({ state: "detached" });
 		await page.waitForFunction(() => !window.__firn.busy());
-		assert.ok(closed, "the request was not ended");
+		await ended;
 		assert.equal((await firn(page, "profile")).root, root);
 	}));
