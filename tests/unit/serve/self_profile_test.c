@@ -115,7 +115,8 @@ static void busy_function_dominates(void **state)
 	assert_true(tables_text(&view, frame->build_id).len >= 32);
 	assert_non_null(strstr(tables_text(&view, frame->file).data, "self_profile_test.c"));
 	assert_true(frame->line >= frame->start_line && frame->start_line > 0);
-	assert_non_null(find_frame(&view, "burn")); /* the caller */
+	if (!BUILT_WITH_ASAN)				    /* whose frames lie elsewhere */
+		assert_non_null(find_frame(&view, "burn")); /* the caller */
 #else
 	(void)frame;
 	(void)exe;
