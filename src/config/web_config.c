@@ -376,18 +376,29 @@ static int take_roles(struct reading *reading, const struct yaml_node_s *value, 
 	return rc;
 }
 
-static int take_user_role(void *context, struct slice key, const struct yaml_node_s *value,
-			  struct err *err)
+/* *ret is the user of that name; `value` is where an error lies. */
+static int find_user(const struct reading *reading, struct slice name,
+		     const struct yaml_node_s *value, struct web_config_user **ret, struct err *err)
 {
-	struct reading *reading = context;
 	struct web_config *config = reading->config;
 
 	for (size_t i = 0; i < config->users_count; i++)
-		if (slice_equal(config->users[i].name, key))
-			return take_roles(reading, value, &config->users[i].roles, err);
+		if (slice_equal(config->users[i].name, name)) {
+			*ret = &config->users[i];
+			return 0;
+		}
 	return document_error(reading->document, value, err,
 			      "\"%.*s\" is not in basic_auth_users (which must come first)",
-			      SLICE_FMT(key));
+			      SLICE_FMT(name));
+}
+
+static int take_user_role(void *context, struct slice key, const struct yaml_node_s *value,
+			  struct err *err)
+{
+	struct web_config_user *user;
+	int rc = find_user(context, key, value, &user, err);
+
+	return rc ? rc : take_roles(context, value, &user->roles, err);
 }
 
 static int take_user_roles(void *context, const struct yaml_node_s *value, struct err *err)
@@ -440,15 +451,10 @@ static int take_tenants(struct reading *reading, const struct yaml_node_s *value
 static int take_user_tenant(void *context, struct slice key, const struct yaml_node_s *value,
 			    struct err *err)
 {
-	struct reading *reading = context;
-	struct web_config *config = reading->config;
+	struct web_config_user *user;
+	int rc = find_user(context, key, value, &user, err);
 
-	for (size_t i = 0; i < config->users_count; i++)
-		if (slice_equal(config->users[i].name, key))
-			return take_tenants(reading, value, &config->users[i].tenants, err);
-	return document_error(reading->document, value, err,
-			      "\"%.*s\" is not in basic_auth_users (which must come first)",
-			      SLICE_FMT(key));
+	return rc ? rc : take_tenants(context, value, &user->tenants, err);
 }
 
 static int take_user_tenants(void *context, const struct yaml_node_s *value, struct err *err)

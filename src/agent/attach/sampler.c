@@ -370,8 +370,8 @@ static bool iterate(struct bpf_program *program, const struct bpf_map *map)
 	char none[64];
 	int fd, failed;
 
-	memset(&options, 0,
-	       sizeof(options)); /* libbpf looks at what is behind the last field, too */
+	/* libbpf refuses what is not zero behind the last field, too. */
+	memset(&options, 0, sizeof(options));
 	options.sz = sizeof(options);
 	options.link_info = map ? &what : NULL;
 	options.link_info_len = map ? sizeof(what) : 0;

@@ -152,8 +152,10 @@ static __always_inline bool walk_is_g_of(struct walk *walk, __u64 g, __u64 m)
 	return g && walk_word(walk, g + GO_G_M, &found) && found == m;
 }
 
-/* STACK_ENDS: walk->cfa and saved.pc are the goroutine's. STACK_COMPLETE: it has left the thread,
- * which looks for another. Else there is none to be found. */
+/*
+ * STACK_ENDS: walk->cfa and saved.pc are the goroutine's. STACK_COMPLETE: it has left the thread,
+ * which looks for another. Else there is none to be found.
+ */
 WALK_APART enum stack_end walk_to_goroutine(struct walk *walk)
 {
 	__u64 g, m, g0, current;

@@ -369,7 +369,6 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 	const struct process_identity *identity =
 		&tracker_process(&drain->tracker, process)->identity;
 	bool has_code = runtimes_has_code(drain->runtimes, identity);
-
 	uint64_t mapped = 0;
 
 	for (size_t i = 0; mappings && i < drain->key.stack.user_count; i++) {

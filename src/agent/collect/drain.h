@@ -71,8 +71,8 @@ void drain_stop(struct drain *drain); /* from any thread; returns at once */
 void drain_free(struct drain *drain); /* after drain_run has returned, or never ran */
 
 void drain_metrics_register(void); /* once per process */
-uint64_t
-drain_taken_samples(void); /* by the BPF program, as far as windows have ended; any thread */
+/* By the BPF program, as far as windows have ended. Any thread. */
+uint64_t drain_taken_samples(void);
 uint64_t drain_lost_samples(void); /* before they were in a window; any thread */
 
 #endif

@@ -278,44 +278,66 @@ static void put_move(FILE *file, uint64_t from, uint64_t to)
 	put_record(file, 1, body, sizeof(body));
 }
 
+static const uint32_t jitdump_header[10] = { 0x4a695444, 1, 40, 62 };
+
+/* A jitdump of this process, in a folder of its own, that holds nothing but its header. */
+struct jitdump {
+	char folder[32], path[64];
+	FILE *file;
+	void *marker; /* where it is mapped */
+};
+
+static void make_jitdump(struct jitdump *dump)
+{
+	*dump = (struct jitdump){ .folder = "/tmp/firn-jit-XXXXXX" };
+	assert_non_null(mkdtemp(dump->folder));
+	snprintf(dump->path, sizeof(dump->path), "%s/jit-%d.dump", dump->folder, (int)getpid());
+	dump->file = fopen(dump->path, "w+");
+	assert_non_null(dump->file);
+	fwrite(jitdump_header, sizeof(jitdump_header), 1, dump->file);
+}
+
+static void map_jitdump(struct jitdump *dump)
+{
+	dump->marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump->file), 0);
+	assert_ptr_not_equal(dump->marker, MAP_FAILED);
+}
+
+static void remove_jitdump(struct jitdump *dump)
+{
+	fclose(dump->file);
+	munmap(dump->marker, 4096);
+	unlink(dump->path);
+	rmdir(dump->folder);
+}
+
 static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 {
-	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
-	char folder[] = "/tmp/firn-jit-XXXXXX", path[64];
 	struct jit *jit = new_jit();
-	FILE *file;
-	void *marker;
+	struct jitdump dump;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid());
-	file = fopen(path, "w+");
-	assert_non_null(file);
-	fwrite(header, sizeof(header), 1, file);
-	put_load(file, 0x1000, "plain");
-	put_source(file, 0x2000, 17, "/srv/a.jl");
-	put_load(file, 0x2000, "lined");
-	put_move(file, 0x2000, 0x3000);
-	fflush(file);
+	make_jitdump(&dump);
+	put_load(dump.file, 0x1000, "plain");
+	put_source(dump.file, 0x2000, 17, "/srv/a.jl");
+	put_load(dump.file, 0x2000, "lined");
+	put_move(dump.file, 0x2000, 0x3000);
+	fflush(dump.file);
 	assert_string_equal(name_of(jit, 0x1000), ""); /* nobody has mapped it */
-	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
-	assert_ptr_not_equal(marker, MAP_FAILED);
+	map_jitdump(&dump);
 	jit_free(jit);
 	jit = new_jit(); /* or the next look is a minute away */
 	assert_string_equal(name_of(jit, 0x1000), "plain :0");
 	assert_string_equal(name_of(jit, 0x2000), "lined /srv/a.jl:17");
 	assert_string_equal(name_of(jit, 0x300f), "lined /srv/a.jl:17");
-	put_move(file, 0x1000, 0x4000); /* of what an earlier turn read */
-	put_load(file, 0x1000, "replaced");
-	put_record(file, 99, header, sizeof(header)); /* of a later version */
-	fflush(file);
+	put_move(dump.file, 0x1000, 0x4000); /* of what an earlier turn read */
+	put_load(dump.file, 0x1000, "replaced");
+	put_record(dump.file, 99, jitdump_header, sizeof(jitdump_header)); /* of a later version */
+	fflush(dump.file);
 	assert_string_equal(name_of(jit, 0x4000), "plain :0");
 	assert_string_equal(name_of(jit, 0x1000), "replaced :0");
-	fclose(file);
-	munmap(marker, 4096);
+	remove_jitdump(&dump);
 	jit_free(jit);
-	unlink(path);
-	rmdir(folder);
 }
 
 static bool is_named_with(struct jit *jit, uint64_t address, uint64_t mapped)
@@ -331,34 +353,23 @@ static bool is_named_with(struct jit *jit, uint64_t address, uint64_t mapped)
 
 static void mappings_are_gone_through_again_when_others_are_mapped(void **state)
 {
-	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
-	char folder[] = "/tmp/firn-jit-XXXXXX", path[64];
 	struct jit *jit = new_jit();
-	FILE *file;
-	void *marker;
+	struct jitdump dump;
 
 	(void)state;
 	write_map("w", "9000 10 in_perf_map\n"); /* so that each window's end is a reason to look */
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid());
-	file = fopen(path, "w+");
-	assert_non_null(file);
-	fwrite(header, sizeof(header), 1, file);
-	put_load(file, 0x1000, "plain");
-	fflush(file);
+	make_jitdump(&dump);
+	put_load(dump.file, 0x1000, "plain");
+	fflush(dump.file);
 	assert_false(is_named_with(jit, 0x1000, 5));
-	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
-	assert_ptr_not_equal(marker, MAP_FAILED);
+	map_jitdump(&dump);
 	assert_false(is_named_with(jit, 0x1000, 5)); /* nothing new, we are told */
 	assert_true(is_named_with(jit, 0x1000, 6));
-	put_load(file, 0x2000, "later");
-	fflush(file);
+	put_load(dump.file, 0x2000, "later");
+	fflush(dump.file);
 	assert_true(is_named_with(jit, 0x2000, 6)); /* one that was found is followed */
-	fclose(file);
-	munmap(marker, 4096);
+	remove_jitdump(&dump);
 	jit_free(jit);
-	unlink(path);
-	rmdir(folder);
 }
 
 static void large_maps_are_read_in_turns(void **state)
