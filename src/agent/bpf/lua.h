@@ -50,11 +50,13 @@ static __always_inline bool lua_may_be_object(__u64 word)
 }
 
 /* True if the thread's frames, from its innermost outwards, have one there. */
-WALK_APART bool lua_has_frame(struct walk *walk, __u64 thread, __u64 at)
+WALK_VERIFIED_ONCE bool lua_has_frame(struct walk *walk, __u64 thread, __u64 at)
 {
-	struct walk_lua *lua = &walk->lua;
+	struct walk_lua *lua = walk ? &walk->lua : NULL;
 	__u64 frame = 0;
 
+	if (!lua)
+		return false;
 	if (thread == lua->thread)
 		return lua->outer == at;
 	if (walk_read(lua->words, 16, thread) ||
@@ -73,10 +75,12 @@ WALK_APART bool lua_has_frame(struct walk *walk, __u64 thread, __u64 at)
 }
 
 /* Looks for the frame, from the stack pointer on; false when none of so many words is it. */
-WALK_APART bool lua_find_frame(struct walk *walk, __u32 words, __u64 *ret_thread)
+WALK_VERIFIED_ONCE bool lua_find_frame(struct walk *walk, __u32 words, __u64 *ret_thread)
 {
 	__u64 thread = 0;
 
+	if (!walk || !ret_thread)
+		return false;
 	walk->cfa = walk->sp;
 	WALK_KEEP_LOOP
 	for (__u32 i = 0; i < LUA_SCAN_WORDS; i++) {
@@ -108,8 +112,10 @@ static __always_inline bool lua_is_in_trace(struct walk *walk)
 
 /* What is said of the trace that runs is old where one enters another, and nothing while garbage is
  * collected. */
-WALK_APART bool lua_seek_trace(struct walk *walk, __u64 traces)
+WALK_VERIFIED_ONCE bool lua_seek_trace(struct walk *walk, __u64 traces)
 {
+	if (!walk)
+		return false;
 	WALK_KEEP_LOOP
 	for (__u32 i = 1; i < LUA_TRACES_SOUGHT; i++)
 		if (lua_read_trace(walk, traces, i) && lua_is_in_trace(walk))

@@ -21,6 +21,17 @@
 /* What few samples need is kept out of the way of what all need: at a tick the caches are cold. */
 #define WALK_APART static __attribute__((noinline))
 
+/*
+ * Apart, and verified once, by itself, in place of at each call with what the caller knows: for
+ * what has a loop and many callers. Its pointers may be NULL for all that the verifier knows, so
+ * that each begins with a look at them.
+ */
+#ifdef __bpf__
+#define WALK_VERIFIED_ONCE __attribute__((noinline))
+#else
+#define WALK_VERIFIED_ONCE WALK_APART
+#endif
+
 /* The compiler may know that an index is in bounds; the verifier has to see the mask. */
 static __always_inline __u32 row_masked(__u32 index, __u32 mask)
 {

@@ -41,10 +41,12 @@
 #define USER_ADDRESS_END (1ull << 56) /* five-level page tables */
 
 /* Reads on from `address`: as much as fits, up to the end of its page, or at least its word. */
-WALK_APART long walk_fill_window(struct walk *walk, __u64 address)
+WALK_VERIFIED_ONCE long walk_fill_window(struct walk *walk, __u64 address)
 {
 	__u64 in_page = WALK_PAGE_BYTES - (address & (WALK_PAGE_BYTES - 1));
 
+	if (!walk)
+		return -1;
 	walk->window.start = address;
 	walk->window.bytes = sizeof(walk->window.words);
 	if (!walk_read(walk->window.words, sizeof(walk->window.words), address))
@@ -549,8 +551,10 @@ static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stac
  * frame, whose size is known: so the way out is the loop's return address. Generated code may have
  * put a few words below.
  */
-WALK_APART enum stack_end walk_out_of_loop(struct walk *walk)
+WALK_VERIFIED_ONCE enum stack_end walk_out_of_loop(struct walk *walk)
 {
+	if (!walk)
+		return STACK_UNREADABLE;
 	trail_break(&walk->trail);
 	walk->cfa = walk->sp + 8ull * walk->entry_words;
 	WALK_KEEP_LOOP
@@ -577,8 +581,10 @@ WALK_APART enum stack_end walk_out_of_loop(struct walk *walk)
  * it: the one that the interpreter entered it with. So the way out is the innermost return address
  * that lies in the interpreter's own code.
  */
-WALK_APART enum stack_end walk_out_to_entry(struct walk *walk)
+WALK_VERIFIED_ONCE enum stack_end walk_out_to_entry(struct walk *walk)
 {
+	if (!walk)
+		return STACK_UNREADABLE;
 	trail_break(&walk->trail);
 	walk->cfa = walk->sp;
 	WALK_KEEP_LOOP
