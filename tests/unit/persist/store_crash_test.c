@@ -23,7 +23,7 @@
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
 #define DAY_NS (24 * HOUR_NS)
 #define BEGIN_NS (19000 * DAY_NS)
-#define ROUNDS_DEFAULT 24
+#define ROUNDS_DEFAULT (BUILT_WITH_ASAN ? 6 : 24)
 #define LIVES 4
 #define STEPS_MAX 24
 #define OPERATIONS_MAX 500 /* of a life, before the power fails */

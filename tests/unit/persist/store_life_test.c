@@ -180,7 +180,7 @@ static void store_is_what_the_model_says_whatever_is_done_to_it(void **state)
 	uint64_t rollups = 0;
 
 	(void)state;
-	for (uint32_t seed = 1; seed <= rounds(7); seed++) {
+	for (uint32_t seed = 1; seed <= rounds(BUILT_WITH_ASAN ? 2 : 7); seed++) {
 		struct world world;
 
 		print_message("# seed %u\n", seed);
@@ -507,10 +507,11 @@ static bool break_at(uint64_t k, enum sim_fault fault, int error, enum sim_loss 
 	return hit;
 }
 
-/* Every step with FIRN_TEST_ROUNDS set; else steps that differ from kind to kind of loss. */
+/* Every step with FIRN_TEST_ROUNDS set; else steps that differ from kind to kind of loss, and fewer
+ * for the sanitizer, which is slow. */
 static uint64_t stride(void)
 {
-	return getenv("FIRN_TEST_ROUNDS") ? 1 : 19;
+	return getenv("FIRN_TEST_ROUNDS") ? 1 : BUILT_WITH_ASAN ? 57 : 19;
 }
 
 static void compaction_and_deletion_survive_a_cut_at_every_step(void **state)

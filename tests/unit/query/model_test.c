@@ -24,7 +24,7 @@
 #include "tree_checks.h"
 
 #define INDEXES_FEW_BYTES ((size_t)4 << 10)
-#define WORLDS 60
+#define WORLDS (BUILT_WITH_TSAN ? 12 : BUILT_WITH_ASAN ? 30 : 60)
 #define QUESTIONS 40
 #define RECORDS_MAX 600
 #define DEPTH_MAX 7
