@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < KUBERNETES_RESOURCES; i++) {
 		struct err err = { 0 };
 
-		const struct kubernetes_sink sink = { take, &objects[i] };
+		const struct kubernetes_sink sink = { take, &objects[i], NULL };
 		struct kubernetes_list list;
 
 		kubernetes_objects_init(&objects[i], (enum kubernetes_resource)i);

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slice text = slice_from(data, size), wanted = { "", 0 };
 	const char *newline = size ? memrchr(text.data, '\n', size) : NULL;
 	struct pod_table table = { 0 };
-	const struct kubernetes_sink sink = { take, &table };
+	const struct kubernetes_sink sink = { take, &table, NULL };
 	struct strbuf version = { 0 }, next = { 0 };
 	struct kubernetes_list list;
 	bool is_whole;

@@ -12,21 +12,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_profile(const struct scrape_job *job, const struct scrape_profile *profile)
 {
-	struct rule_label labels[] = { { SLICE_LITERAL("__address__"), SLICE_LITERAL("host"), 0 },
-				       { SLICE_LITERAL("kind"), SLICE_LITERAL("a"), 0 } };
-	const struct found_target found = { labels, 2 };
+	struct found *found = found_new();
+	struct scrape_origin origin = { found, NULL, profile };
 	struct scrape_target *target;
 	struct target_labels made;
 
-	target_labels_make(job, profile, &found, &made);
+	found_label(found, SLICE_LITERAL("__address__"), SLICE_LITERAL("host"));
+	found_label(found, SLICE_LITERAL("kind"), SLICE_LITERAL("a"));
+	found_target(found, 0);
+	origin.target = found->targets;
+	target_labels_make(job, profile, origin.target, &made);
 	if (!made.reason[0]) {
-		target = target_new(job, profile, &made);
+		target = target_new(job, &origin, &made);
 		if (target->interval_ns <= 0 || target->timeout_ns <= 0 ||
 		    strncmp(target->url, "http", 4) != 0)
 			abort();
 		target_free(target);
 	}
 	target_labels_free(&made);
+	found_free(found);
 }
 
 static void check(const struct scrape_config *config)

@@ -294,7 +294,7 @@ static int ask(struct pod_names *names, const char *path, const struct kubernete
 static void ask_owner(struct pod_names *names, struct slice path)
 {
 	struct owner_asked asked = { names, path };
-	const struct kubernetes_sink sink = { take_owner, &asked };
+	const struct kubernetes_sink sink = { take_owner, &asked, NULL };
 	int code = ask(names, path.data, &sink);
 
 	lock_take(&names->lock);
@@ -309,7 +309,7 @@ static void ask_owner(struct pod_names *names, struct slice path)
 
 static void ask_node(struct pod_names *names)
 {
-	const struct kubernetes_sink sink = { take_node, names };
+	const struct kubernetes_sink sink = { take_node, names, NULL };
 
 	if (!ask(names, strbuf_text(&names->node_path), &sink))
 		names->node_again_ns = clock_monotonic_ns() + NODE_AGAIN_NS;

@@ -15,7 +15,7 @@
 static int read_object(struct slice text, const char *what, const struct kubernetes_sink *sink,
 		       struct err *err)
 {
-	struct budget budget = { .max_bytes = MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = MEMORY_BYTES_MAX, .parent = sink->memory };
 	struct json_read read;
 	int rc = json_read(text, 0, what, &budget, &read, err);
 
@@ -195,7 +195,7 @@ static int refuse(const json_t *object, struct err *err)
 int kubernetes_event_read(struct slice line, const struct kubernetes_sink *sink,
 			  struct strbuf *version, struct err *err)
 {
-	struct budget budget = { .max_bytes = MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = MEMORY_BYTES_MAX, .parent = sink->memory };
 	struct json_read read;
 	int rc = json_read(line, 0, "Kubernetes' watch", &budget, &read, err);
 	struct slice type = json_text_at(read.root, "type"), now;

@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "base/budget.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 
@@ -26,6 +27,7 @@
 struct kubernetes_sink {
 	int (*take)(void *context, json_t *object, bool is_there, struct err *err);
 	void *context;
+	struct budget *memory; /* pays for an object while it is read; NULL: nobody does */
 };
 
 /* Reading a list. */

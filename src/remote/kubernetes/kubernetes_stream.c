@@ -87,7 +87,7 @@ static int take_list(void *context, struct slice bytes, struct err *err)
 static int list_page(struct following *following, struct strbuf *next, struct err *err)
 {
 	const struct kubernetes_stream *stream = following->stream;
-	const struct kubernetes_sink sink = { stream->take, stream->context };
+	const struct kubernetes_sink sink = { stream->take, stream->context, stream->memory };
 	struct http_request request = request_of(stream);
 	struct strbuf url = { 0 };
 	int status, rc;
@@ -143,7 +143,8 @@ static int begin_watch(void *context, uint64_t bytes, struct err *err)
 
 static int take_line(struct following *following, struct err *err)
 {
-	const struct kubernetes_sink sink = { following->stream->take, following->stream->context };
+	const struct kubernetes_sink sink = { following->stream->take, following->stream->context,
+					      following->stream->memory };
 	int rc = kubernetes_event_read(strbuf_slice(&following->line), &sink, &following->version,
 				       err);
 

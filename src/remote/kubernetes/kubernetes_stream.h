@@ -52,6 +52,7 @@ struct kubernetes_stream {
 	void (*end_list)(void *context, bool is_whole);
 	void (*tell)(void *context, const struct err *failure); /* NULL: it is well (again) */
 	void *context;
+	struct budget *memory; /* as in kubernetes_sink */
 };
 
 /* Until `stops`. */

@@ -40,7 +40,8 @@ int consul_answer_services(struct slice answer, const struct discovery_config *c
 			   int (*take)(void *context, struct slice name, struct err *err),
 			   void *context, struct err *err)
 {
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX,
+				 .parent = &discovery_memory };
 	const json_t *tags;
 	const char *name;
 	struct json_read read;
@@ -148,7 +149,8 @@ int consul_answer_instances(struct slice answer, const struct discovery_config *
 			    struct slice service, struct slice datacenter, struct found *into,
 			    struct err *err)
 {
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX,
+				 .parent = &discovery_memory };
 	const json_t *entry;
 	struct json_read read;
 	int rc = json_read(answer, 0, "Consul's instances", &budget, &read, err);
@@ -171,7 +173,8 @@ int consul_answer_instances(struct slice answer, const struct discovery_config *
 
 int consul_answer_datacenter(struct slice answer, struct strbuf *ret, struct err *err)
 {
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX,
+				 .parent = &discovery_memory };
 	struct json_read read;
 	int rc = json_read(answer, 0, "Consul's agent", &budget, &read, err);
 	struct slice name = json_text_at(json_object_get(read.root, "Config"), "Datacenter");

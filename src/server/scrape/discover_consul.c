@@ -104,11 +104,12 @@ static int add_services(struct asking *asking, struct err *err)
 	fetch_add_parameter(&path, "filter", config->consul.filter);
 	rc = ask(asking, strbuf_slice(&path), err);
 	strbuf_free(&path);
-	strbuf_add_slice(&catalogue, strbuf_slice(&asking->body));
+	catalogue = asking->body;
+	asking->body = (struct strbuf){ 0 };
 	if (!rc)
 		rc = consul_answer_services(strbuf_slice(&catalogue), config, add_instances, asking,
 					    err);
-	strbuf_free(&catalogue);
+	discovery_forget_body(&catalogue);
 	return rc;
 }
 
@@ -119,7 +120,7 @@ void discover_consul(struct discovery *discovery)
 	int rc;
 
 	do {
-		asking.found = found_new();
+		asking.found = discovery_new_found(discovery);
 		rc = find_datacenter(&asking, &err);
 		if (!rc)
 			rc = add_services(&asking, &err);
@@ -129,7 +130,7 @@ void discover_consul(struct discovery *discovery)
 			discovery_fail(discovery, &err);
 			found_free(asking.found);
 		}
+		discovery_forget_body(&asking.body);
 	} while (discovery_sleep(discovery, rc ? PAUSE_FAILED_NS : discovery->config->refresh_ns));
 	strbuf_free(&asking.datacenter);
-	strbuf_free(&asking.body);
 }

@@ -110,7 +110,7 @@ static bool look_up_all(struct asking *asking, struct found **of, struct err *er
 	asking->resolver.retrans = SERVER_SECONDS;
 	asking->resolver.retry = 1;
 	for (size_t i = 0; i < config->dns.names.count; i++) {
-		struct found *found = found_new();
+		struct found *found = discovery_new_found(asking->discovery);
 
 		if (atomic_load(&asking->discovery->stops) ||
 		    look_up(asking, config->dns.names.items[i], found, err)) {
@@ -119,6 +119,7 @@ static bool look_up_all(struct asking *asking, struct found **of, struct err *er
 			continue;
 		}
 		found_free(of[i]);
+		found_seal(found);
 		of[i] = found;
 	}
 	res_nclose(&asking->resolver);
@@ -127,7 +128,7 @@ static bool look_up_all(struct asking *asking, struct found **of, struct err *er
 
 static void publish(struct discovery *discovery, struct found *const *of)
 {
-	struct found *all = found_new();
+	struct found *all = discovery_new_found(discovery);
 
 	for (size_t i = 0; i < discovery->config->dns.names.count; i++)
 		if (of[i])

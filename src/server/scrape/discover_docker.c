@@ -77,7 +77,7 @@ void discover_docker(struct discovery *discovery)
 	struct strbuf containers = { 0 }, networks = { 0 };
 
 	do {
-		struct found *found = found_new();
+		struct found *found = discovery_new_found(discovery);
 		struct err err;
 		int rc = ask(discovery, "/containers/json", true, &containers, &err);
 
@@ -92,7 +92,7 @@ void discover_docker(struct discovery *discovery)
 			discovery_fail(discovery, &err);
 			found_free(found);
 		}
+		discovery_forget_body(&containers);
+		discovery_forget_body(&networks);
 	} while (discovery_sleep(discovery, discovery->config->refresh_ns));
-	strbuf_free(&containers);
-	strbuf_free(&networks);
 }

@@ -60,7 +60,7 @@ static int read_file(const char *path, struct found *found, struct err *err)
 
 static void read_all(struct discovery *discovery, const glob_t *files)
 {
-	struct found *found = found_new();
+	struct found *found = discovery_new_found(discovery);
 	struct err err;
 	int rc = 0;
 

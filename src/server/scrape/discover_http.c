@@ -12,7 +12,7 @@ void discover_http(struct discovery *discovery)
 	struct strbuf body = { 0 };
 
 	do {
-		struct found *found = found_new();
+		struct found *found = discovery_new_found(discovery);
 		struct err err;
 		int rc = discovery_get_body(discovery, &request, &body, &err);
 
@@ -25,6 +25,6 @@ void discover_http(struct discovery *discovery)
 			discovery_fail(discovery, &err);
 			found_free(found);
 		}
+		discovery_forget_body(&body);
 	} while (discovery_sleep(discovery, config->refresh_ns));
-	strbuf_free(&body);
 }

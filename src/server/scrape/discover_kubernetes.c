@@ -91,6 +91,7 @@ static void begin_list(void *context)
 	struct stream *stream = context;
 
 	kubernetes_objects_init(&stream->fresh, stream->resource);
+	stream->fresh.known = &stream->objects; /* which nobody changes but this thread */
 	stream->is_listing = true;
 }
 
@@ -99,12 +100,14 @@ static int take(void *context, json_t *object, bool is_there, struct err *err)
 	struct stream *stream = context;
 	int rc;
 
-	if (stream->is_listing)
-		return kubernetes_objects_take(&stream->fresh, object, is_there, err);
-	lock_take(&stream->of->lock);
-	rc = kubernetes_objects_take(&stream->objects, object, is_there, err);
-	stream->of->changes++;
-	lock_give(&stream->of->lock);
+	if (stream->is_listing) {
+		rc = kubernetes_objects_take(&stream->fresh, object, is_there, err);
+	} else {
+		lock_take(&stream->of->lock);
+		rc = kubernetes_objects_take(&stream->objects, object, is_there, err);
+		stream->of->changes++;
+		lock_give(&stream->of->lock);
+	}
 	return rc;
 }
 
@@ -112,18 +115,17 @@ static int take(void *context, json_t *object, bool is_there, struct err *err)
 static void end_list(void *context, bool is_whole)
 {
 	struct stream *stream = context;
-	struct kubernetes_objects old = stream->fresh;
 
 	stream->is_listing = false;
-	if (is_whole) {
-		lock_take(&stream->of->lock);
-		old = stream->objects;
-		stream->objects = stream->fresh;
-		stream->is_listed = true;
-		stream->of->changes++;
-		lock_give(&stream->of->lock);
+	if (!is_whole) {
+		kubernetes_objects_free(&stream->fresh);
+		return;
 	}
-	kubernetes_objects_free(&old);
+	lock_take(&stream->of->lock);
+	kubernetes_objects_replace(&stream->objects, &stream->fresh);
+	stream->is_listed = true;
+	stream->of->changes++;
+	lock_give(&stream->of->lock);
 }
 
 static void tell(void *context, const struct err *failure)
@@ -161,6 +163,7 @@ static void *run(void *argument)
 		.end_list = end_list,
 		.tell = tell,
 		.context = stream,
+		.memory = &discovery_memory,
 	};
 
 	for (size_t i = 0; i < config->selectors_count; i++) {
@@ -291,7 +294,7 @@ static struct found *make_targets(struct kubernetes *kubernetes, uint64_t *seen,
 	}
 	if (is_whole && !*ret_has_failed && kubernetes->changes != *seen) {
 		*seen = kubernetes->changes;
-		found = found_new();
+		found = discovery_new_found(kubernetes->discovery);
 		kubernetes_targets_make(&view, config->role, found);
 	}
 	lock_give(&kubernetes->lock);
@@ -314,7 +317,8 @@ static void publish_on(struct kubernetes *kubernetes)
 			continue;
 		found = make_targets(kubernetes, &seen, &has_failed, &err);
 		if (found) {
-			discovery_publish(discovery, found);
+			if (!discovery_publish(discovery, found))
+				seen = 0; /* there may be room later */
 			next_ns = clock_monotonic_ns() + PUBLISH_NS;
 		} else if (has_failed) {
 			discovery_fail(discovery, &err);

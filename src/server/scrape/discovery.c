@@ -25,7 +25,7 @@ static void *run(void *argument)
 static void publish_static(struct discovery *discovery)
 {
 	const struct discovery_config *config = discovery->config;
-	struct found *found = found_new();
+	struct found *found = discovery_new_found(discovery);
 
 	for (size_t i = 0; i < config->targets.count; i++) {
 		for (size_t j = 0; j < config->labels.count; j++)
@@ -75,19 +75,19 @@ bool discovery_is_same(const struct discovery_config *a, const struct discovery_
 	       has_same_texts(&a->dns.names, &b->dns.names);
 }
 
-struct discovery *discovery_start(const struct discovery_config *config, struct discovery *before,
+struct discovery *discovery_start(const struct discovery_config *config,
+				  const struct found_filter *filter, struct discovery *before,
 				  void (*changed)(void *context), void *context)
 {
 	struct discovery *discovery = mem_new(struct discovery);
 
 	discovery->config = config;
+	discovery->filter = *filter;
 	discovery->changed = changed;
 	discovery->context = context;
 	lock_init(&discovery->lock, "discovery", LOCK_SCRAPE + 1);
 	lock_condition_init(&discovery->wakes);
-	discovery->found = found_new();
-	if (before)
-		discovery->version = discovery_copy(before, discovery->found);
+	discovery->found = before ? discovery_found(before, &discovery->version) : found_new();
 	if (config->kind == DISCOVERY_STATIC)
 		publish_static(discovery);
 	else
@@ -114,15 +114,15 @@ void discovery_stop(struct discovery *discovery)
 	free(discovery);
 }
 
-uint64_t discovery_copy(struct discovery *discovery, struct found *into)
+struct found *discovery_found(struct discovery *discovery, uint64_t *ret_version)
 {
-	uint64_t version;
+	struct found *found;
 
 	lock_take(&discovery->lock);
-	found_add_all(into, discovery->found);
-	version = discovery->version;
+	found = found_share(discovery->found);
+	*ret_version = discovery->version;
 	lock_give(&discovery->lock);
-	return version;
+	return found;
 }
 
 uint64_t discovery_version(struct discovery *discovery)
@@ -140,17 +140,89 @@ bool discovery_failure(struct discovery *discovery, struct err *ret)
 	bool has_failed;
 
 	lock_take(&discovery->lock);
-	has_failed = discovery->has_failed;
+	has_failed = discovery->has_failed || discovery->is_refused;
 	if (has_failed)
 		*ret = discovery->err;
 	lock_give(&discovery->lock);
 	return has_failed;
 }
 
-void discovery_publish(struct discovery *discovery, struct found *found)
+struct found *discovery_new_found(struct discovery *discovery)
+{
+	struct found *found = found_new();
+
+	found->filter = &discovery->filter;
+	found->stops = &discovery->stops;
+	return found;
+}
+
+/* `flag` is one of its two. */
+static void fail(struct discovery *discovery, const struct err *err, bool *flag)
+{
+	bool is_news;
+
+	if (atomic_load(&discovery->stops))
+		return;
+	lock_take(&discovery->lock);
+	is_news = strcmp(discovery->err.message, err->message) != 0;
+	*flag = true;
+	discovery->err = *err;
+	lock_give(&discovery->lock);
+	if (is_news)
+		log_warn("scrape", "discovery failed; its previous targets stay",
+			 "what=%s line=%zu error=\"%s\"",
+			 discovery_config_names[discovery->config->kind], discovery->config->line,
+			 err->message);
+}
+
+void discovery_fail(struct discovery *discovery, const struct err *err)
+{
+	fail(discovery, err, &discovery->has_failed);
+}
+
+/* Whom it asks, for who reads that it finds too much. */
+static struct slice place_of(const struct discovery_config *config)
+{
+	const struct slice places[] = { config->api_server, config->kubeconfig_file, config->url,
+					config->host, config->consul.server };
+	size_t i = 0;
+
+	while (i < sizeof(places) / sizeof(places[0]) && !places[i].len)
+		i++;
+	return i < sizeof(places) / sizeof(places[0])
+		       ? places[i]
+		       : slice_of(discovery_config_names[config->kind]);
+}
+
+void discovery_refuse(struct discovery *discovery, const struct err *err)
+{
+	struct err full;
+
+	lock_take(&discovery->lock);
+	discovery->is_refused = false;
+	if (!err && !discovery->has_failed)
+		discovery->err.message[0] = '\0';
+	lock_give(&discovery->lock);
+	if (!err)
+		return;
+	full = *err;
+	err_wrap(&full, "%.*s", SLICE_FMT(place_of(discovery->config)));
+	fail(discovery, &full, &discovery->is_refused);
+}
+
+bool discovery_publish(struct discovery *discovery, struct found *found)
 {
 	struct found *old;
+	struct err err;
 
+	found_seal(found);
+	if (found->is_refused) {
+		found_free(found);
+		discovery_memory_fail(&err);
+		err_wrap(&err, "%.*s", SLICE_FMT(place_of(discovery->config)));
+		discovery_fail(discovery, &err);
+		return false;
+	}
 	if (found->is_cut)
 		log_warn("scrape", "discovery found too many targets; some are skipped",
 			 "%s at line %zu", discovery_config_names[discovery->config->kind],
@@ -160,27 +232,12 @@ void discovery_publish(struct discovery *discovery, struct found *found)
 	discovery->found = found;
 	discovery->version++;
 	discovery->has_failed = false;
+	if (!discovery->is_refused)
+		discovery->err.message[0] = '\0'; /* the same would be news again */
 	lock_give(&discovery->lock);
 	found_free(old);
 	discovery->changed(discovery->context);
-}
-
-void discovery_fail(struct discovery *discovery, const struct err *err)
-{
-	bool is_news;
-
-	if (atomic_load(&discovery->stops))
-		return;
-	lock_take(&discovery->lock);
-	is_news = !discovery->has_failed || strcmp(discovery->err.message, err->message) != 0;
-	discovery->has_failed = true;
-	discovery->err = *err;
-	lock_give(&discovery->lock);
-	if (is_news)
-		log_warn("scrape", "discovery failed; its previous targets stay",
-			 "what=%s line=%zu error=\"%s\"",
-			 discovery_config_names[discovery->config->kind], discovery->config->line,
-			 err->message);
+	return true;
 }
 
 bool discovery_sleep(struct discovery *discovery, int64_t ns)
@@ -207,11 +264,26 @@ static int get(struct discovery *discovery, const struct http_request *request, 
 	return http_access_get(&with, ret_status, err);
 }
 
+/* Room that is not paid for is not touched. */
 static int keep(void *context, struct slice bytes, struct err *err)
 {
-	(void)err;
-	strbuf_add_slice(context, bytes);
+	struct strbuf *body = context;
+	size_t paid = body->capacity;
+
+	strbuf_reserve(body, bytes.len);
+	if (!budget_take(&discovery_memory, body->capacity - paid)) {
+		budget_give(&discovery_memory, paid);
+		strbuf_free(body);
+		return discovery_memory_fail(err);
+	}
+	strbuf_add_slice(body, bytes);
 	return 0;
+}
+
+void discovery_forget_body(struct strbuf *body)
+{
+	budget_give(&discovery_memory, body->capacity);
+	strbuf_free(body);
 }
 
 int discovery_get_body(struct discovery *discovery, const struct http_request *request,
@@ -222,6 +294,6 @@ int discovery_get_body(struct discovery *discovery, const struct http_request *r
 
 	with.take = keep;
 	with.context = ret;
-	strbuf_clear(ret);
+	discovery_forget_body(ret);
 	return get(discovery, &with, &status, err);
 }

@@ -18,10 +18,10 @@
 #include "server/scrape/found.h"
 
 #define DISCOVERY_BODY_BYTES_MAX ((uint64_t)32 << 20)
-#define DISCOVERY_MEMORY_BYTES_MAX ((int64_t)192 << 20) /* what reading one may take */
 
 struct discovery {
 	const struct discovery_config *config;
+	struct found_filter filter;
 	void (*changed)(void *context); /* something else was found; any thread */
 	void *context;
 	_Atomic bool stops;
@@ -31,12 +31,16 @@ struct discovery {
 	struct lock_condition wakes;
 	struct found *found;
 	uint64_t version; /* of found; 0: nothing yet */
-	bool has_failed;
-	struct err err; /* why it failed last */
+	bool has_failed, is_refused;
+	struct err err; /* why it failed last, or what it found was refused */
 };
 
-/* Begins with what `before` (may be NULL), which looked in the same place, has found. */
-struct discovery *discovery_start(const struct discovery_config *config, struct discovery *before,
+/*
+ * Begins with what `before` (may be NULL), which looked in the same place, has found. The filter is
+ * asked on the discovery's thread until discovery_stop has returned.
+ */
+struct discovery *discovery_start(const struct discovery_config *config,
+				  const struct found_filter *filter, struct discovery *before,
 				  void (*changed)(void *context), void *context);
 
 /* True if both look in the same place. */
@@ -45,24 +49,31 @@ bool discovery_is_same(const struct discovery_config *a, const struct discovery_
 void discovery_ask_to_stop(struct discovery *discovery); /* does not wait */
 void discovery_stop(struct discovery *discovery);	 /* waits, and frees */
 
-/* Adds a copy of all that is known to `into`; returns its version. */
-uint64_t discovery_copy(struct discovery *discovery, struct found *into);
+/* All that is known, shared, and its version. */
+struct found *discovery_found(struct discovery *discovery, uint64_t *ret_version);
 uint64_t discovery_version(struct discovery *discovery);
 /* False: the last look was right. */
 bool discovery_failure(struct discovery *discovery, struct err *ret);
 
+/* There is no memory for the targets of what it has found; NULL: there is (again). */
+void discovery_refuse(struct discovery *discovery, const struct err *err);
+
 /* For the modules, on the discovery's thread. */
 
-void discovery_publish(struct discovery *discovery, struct found *found); /* takes it over */
+struct found *discovery_new_found(struct discovery *discovery);
+/* Takes it over; false: it is more than there is memory for, and its previous targets stay. */
+bool discovery_publish(struct discovery *discovery, struct found *found);
 void discovery_fail(struct discovery *discovery, const struct err *err);
 bool discovery_sleep(struct discovery *discovery, int64_t ns); /* false: it is to stop */
 
 /*
  * http_access_get of a whole body, which ends when the discovery does, by the configured access
- * where the request has none.
+ * where the request has none. discovery_memory pays for it until discovery_forget_body, which is
+ * called in any case; what `ret` held before is forgotten first.
  */
 int discovery_get_body(struct discovery *discovery, const struct http_request *request,
 		       struct strbuf *ret, struct err *err);
+void discovery_forget_body(struct strbuf *body);
 
 /* Bodies of them run until discovery->stops. */
 void discover_file(struct discovery *discovery);

@@ -197,7 +197,8 @@ int docker_answer_read(struct slice containers, struct slice networks,
 		       const struct discovery_config *config, struct found *into, struct err *err)
 {
 	struct reading reading = { .config = config, .into = into };
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX,
+				 .parent = &discovery_memory };
 	struct json_read container_list, network_list = { .root = NULL };
 	const json_t *container;
 	size_t i;

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/scrape/kubernetes_objects.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "codec/wire/json_read.h"
+#include "server/scrape/found.h"
+
+/* Of jansson's and the heap's, beside the texts themselves. */
+#define ENTRY_BYTES 112u
+#define TEXT_BYTES 72u
 
 /* What stays of an object. An array stands for each of its elements. */
 struct wanted {
@@ -102,6 +108,17 @@ static void prune(json_t *value, const struct wanted *list)
 	}
 }
 
+/* What the heap has of an object: an entry of the table with its key, and a text. */
+static size_t entry_bytes(const char *key)
+{
+	return ENTRY_BYTES + strlen(key);
+}
+
+static size_t text_bytes(const json_t *text)
+{
+	return TEXT_BYTES + json_string_length(text);
+}
+
 void kubernetes_objects_init(struct kubernetes_objects *objects, enum kubernetes_resource resource)
 {
 	*objects = (struct kubernetes_objects){ .resource = resource, .texts = json_object() };
@@ -111,7 +128,32 @@ void kubernetes_objects_free(struct kubernetes_objects *objects)
 {
 	json_decref(objects->texts);
 	objects->texts = NULL;
-	objects->bytes = 0;
+	budget_give(&discovery_memory, objects->paid_bytes);
+	objects->paid_bytes = 0;
+}
+
+/* True if both have the same one, which the known objects pay for. */
+static bool is_shared(const struct kubernetes_objects *objects, const char *key, const json_t *text)
+{
+	return objects->known && json_object_get(objects->known->texts, key) == text;
+}
+
+void kubernetes_objects_replace(struct kubernetes_objects *known, struct kubernetes_objects *fresh)
+{
+	const char *key;
+	const json_t *text;
+
+	assert(fresh->known == known);
+	json_object_foreach(fresh->texts, key, text)
+	{
+		if (!is_shared(fresh, key, text))
+			continue;
+		known->paid_bytes -= text_bytes(text);
+		fresh->paid_bytes += text_bytes(text);
+	}
+	fresh->known = NULL;
+	kubernetes_objects_free(known);
+	*known = *fresh;
 }
 
 static void key_of(const json_t *object, struct strbuf *ret)
@@ -124,30 +166,59 @@ static void key_of(const json_t *object, struct strbuf *ret)
 
 static void forget(struct kubernetes_objects *objects, const char *key)
 {
-	objects->bytes -= json_string_length(json_object_get(objects->texts, key));
+	const json_t *text = json_object_get(objects->texts, key);
+	size_t bytes;
+
+	if (!text)
+		return;
+	bytes = entry_bytes(key) + (is_shared(objects, key, text) ? 0 : text_bytes(text));
+	objects->paid_bytes -= bytes;
+	budget_give(&discovery_memory, bytes);
 	json_object_del(objects->texts, key);
+}
+
+/* A new reference: the known one, if it says the same. */
+static json_t *text_of(const struct kubernetes_objects *objects, const char *key, json_t *object)
+{
+	char *dumped = json_dumps(object, JSON_COMPACT);
+	json_t *text = objects->known ? json_object_get(objects->known->texts, key) : NULL;
+
+	if (dumped && text && !strcmp(json_string_value(text), dumped))
+		json_incref(text);
+	else
+		text = dumped ? json_string(dumped) : NULL;
+	free(dumped);
+	return text;
 }
 
 static int keep(struct kubernetes_objects *objects, const char *key, json_t *object,
 		struct err *err)
 {
-	char *text;
+	size_t bytes;
+	json_t *text;
 
 	prune(object, object_wanted);
-	text = json_dumps(object, JSON_COMPACT);
+	text = text_of(objects, key, object);
 	forget(objects, key);
-	if (text && json_object_size(objects->texts) < KUBERNETES_OBJECTS_MAX &&
-	    objects->bytes + strlen(text) <= KUBERNETES_OBJECTS_BYTES_MAX &&
-	    !json_object_set_new(objects->texts, key, json_string(text)))
-		objects->bytes += strlen(text);
-	else
-		free(text), text = NULL;
 	if (!text)
-		return err_set(err, ERR_LIMIT,
-			       "Kubernetes has more than %u objects, or %zu MiB of them",
-			       KUBERNETES_OBJECTS_MAX, KUBERNETES_OBJECTS_BYTES_MAX >> 20);
-	free(text);
-	return 0;
+		return err_set(err, ERR_INVALID, "Kubernetes: an object that is no text");
+	bytes = entry_bytes(key) + (is_shared(objects, key, text) ? 0 : text_bytes(text));
+	if (json_object_size(objects->texts) >= KUBERNETES_OBJECTS_MAX) {
+		json_decref(text);
+		return err_set(err, ERR_LIMIT, "Kubernetes has more than %u objects",
+			       KUBERNETES_OBJECTS_MAX);
+	}
+	if (!budget_take(&discovery_memory, bytes)) {
+		json_decref(text);
+		discovery_memory_fail(err);
+		return err_wrap(err, "Kubernetes' objects");
+	}
+	objects->paid_bytes += bytes;
+	if (!json_object_set_new(objects->texts, key, text))
+		return 0;
+	objects->paid_bytes -= bytes;
+	budget_give(&discovery_memory, bytes);
+	return err_set(err, ERR_INVALID, "Kubernetes: an object's name is no text");
 }
 
 int kubernetes_objects_take(struct kubernetes_objects *objects, json_t *object, bool is_there,

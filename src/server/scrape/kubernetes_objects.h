@@ -3,8 +3,11 @@
  * kubernetes_objects - what is known of one resource of Kubernetes (its pods, its nodes, ...).
  *
  * An object is kept as a short text of what targets are made of: of a pod's several kB that is
- * about one. Owned by whoever has the struct; one thread at a time. Bounded: their number, the
- * bytes of all.
+ * about one. discovery_memory (found.h) pays for it. When all is listed anew, most objects are as
+ * they were: the new list shares their texts with the old one.
+ *
+ * Owned by whoever has the struct; one thread at a time changes it. Bounded: their number, and
+ * discovery_memory.
  */
 #ifndef FIRN_SERVER_SCRAPE_KUBERNETES_OBJECTS_H
 #define FIRN_SERVER_SCRAPE_KUBERNETES_OBJECTS_H
@@ -12,16 +15,19 @@
 #include "remote/kubernetes/kubernetes_stream.h"
 
 #define KUBERNETES_OBJECTS_MAX 200000u
-#define KUBERNETES_OBJECTS_BYTES_MAX ((size_t)256 << 20)
 
 struct kubernetes_objects {
 	enum kubernetes_resource resource;
-	struct json_t *texts; /* "NAMESPACE/NAME" ("/NAME" of nodes) -> JSON */
-	size_t bytes;
+	struct json_t *texts;			/* "NAMESPACE/NAME" ("/NAME" of nodes) -> JSON */
+	const struct kubernetes_objects *known; /* whose texts are shared; NULL: none */
+	size_t paid_bytes;			/* of discovery_memory */
 };
 
 void kubernetes_objects_init(struct kubernetes_objects *objects, enum kubernetes_resource resource);
 void kubernetes_objects_free(struct kubernetes_objects *objects);
+
+/* What is `known` to `fresh` gives way to it. */
+void kubernetes_objects_replace(struct kubernetes_objects *known, struct kubernetes_objects *fresh);
 
 /*
  * An object is there (again), or is there no more; what is not needed of it is taken out. ERR_LIMIT

@@ -10,9 +10,12 @@
 #define META KUBERNETES_META
 #define PODS_SEEN_MAX 1024u /* of one Endpoints or EndpointSlice, which have 1,000 at most */
 
+#define MEMORY_BYTES_MAX ((int64_t)48 << 20) /* of objects that are read: 1,000 pods */
+
 struct making {
 	const struct kubernetes_view *view;
 	struct found *into;
+	struct budget *memory;
 };
 
 static void add(struct found *into, const char *name, struct slice value)
@@ -55,37 +58,51 @@ static void add_address(struct found *into, struct slice host, const json_t *por
 
 /* Other objects, whose labels are a target's, too */
 
-/* A new reference, or NULL. */
-static json_t *object_of(const struct kubernetes_view *view, enum kubernetes_resource resource,
-			 struct slice namespace_name, struct slice name)
+/* NULL: there is no memory for it. To be freed in any case. */
+static const json_t *read_object(const struct making *making, const json_t *text,
+				 struct json_read *ret)
 {
-	struct strbuf key = { 0 };
-	const char *text = NULL;
+	struct slice bytes = { json_string_value(text), json_string_length(text) };
+	struct err err;
 
+	if (json_read(bytes, 0, "Kubernetes' object", making->memory, ret, &err))
+		making->into->is_refused = true;
+	return ret->root;
+}
+
+/* NULL: there is none. To be freed in any case. */
+static const json_t *object_of(const struct making *making, enum kubernetes_resource resource,
+			       struct slice namespace_name, struct slice name,
+			       struct json_read *ret)
+{
+	const struct kubernetes_view *view = making->view;
+	struct strbuf key = { 0 };
+	const json_t *text = NULL;
+
+	*ret = (struct json_read){ 0 };
 	strbuf_addf(&key, "%.*s/%.*s", SLICE_FMT(namespace_name), SLICE_FMT(name));
 	for (size_t i = 0; !text && i < view->count; i++)
 		if (view->sets[i]->resource == resource)
-			text = json_string_value(
-				json_object_get(view->sets[i]->texts, strbuf_text(&key)));
+			text = json_object_get(view->sets[i]->texts, strbuf_text(&key));
 	strbuf_free(&key);
-	return text ? json_loads(text, 0, NULL) : NULL;
+	return text ? read_object(making, text, ret) : NULL;
 }
 
 static void attach_node(const struct making *making, struct slice name)
 {
-	json_t *node = making->view->attaches_nodes && name.len
-			       ? object_of(making->view, KUBERNETES_NODES, SLICE_LITERAL(""), name)
-			       : NULL;
-
 	const struct kubernetes_label_sink sink = sink_of(making->into);
+	struct json_read read = { 0 };
+	const json_t *node =
+		making->view->attaches_nodes && name.len
+			? object_of(making, KUBERNETES_NODES, SLICE_LITERAL(""), name, &read)
+			: NULL;
 
-	if (!node)
-		return;
-	add(making->into, META "node_name", name);
+	if (node)
+		add(making->into, META "node_name", name);
 	kubernetes_labels_of_pairs("node", "label",
 				   json_object_get(json_object_get(node, "metadata"), "labels"),
 				   &sink);
-	json_decref(node);
+	json_read_free(&read);
 }
 
 /* Pods */
@@ -194,6 +211,8 @@ static void add_node(const struct making *making, const json_t *node)
 	{
 		struct slice type = json_text_at(address, "type");
 
+		if (found_is_over(into))
+			return;
 		found_label_of(into, META "node_address_", type,
 			       first_address(addresses, type.data));
 	}
@@ -244,20 +263,21 @@ static void add_service(const struct making *making, const json_t *service)
 
 static void add_service_labels(const struct making *making, struct slice space, struct slice name)
 {
-	json_t *service = object_of(making->view, KUBERNETES_SERVICES, space, name);
+	struct json_read read;
+	const json_t *service = object_of(making, KUBERNETES_SERVICES, space, name, &read);
 
-	if (!service)
-		return;
-	add(making->into, META "service_name", name);
+	if (service)
+		add(making->into, META "service_name", name);
 	add_metadata(making->into, "service", json_object_get(service, "metadata"));
-	json_decref(service);
+	json_read_free(&read);
 }
 
 /* The pods of one object, each with those of its ports that a target has been made for. */
 struct seen_pods {
 	struct seen_pod {
-		json_t *pod;
+		const json_t *pod;
 		json_t *ports; /* numbers */
+		struct json_read read;
 	} items[PODS_SEEN_MAX];
 	size_t count;
 };
@@ -268,7 +288,8 @@ static struct seen_pod *see_pod(const struct making *making, struct seen_pods *s
 {
 	struct slice space = json_text_at(reference, "namespace"),
 		     name = json_text_at(reference, "name");
-	json_t *pod;
+	struct json_read read;
+	const json_t *pod;
 
 	if (!slice_is(json_text_at(reference, "kind"), "Pod"))
 		return NULL;
@@ -279,18 +300,21 @@ static struct seen_pod *see_pod(const struct making *making, struct seen_pods *s
 		    slice_equal(json_text_at(metadata, "namespace"), space))
 			return &seen->items[i];
 	}
-	pod = seen->count < PODS_SEEN_MAX ? object_of(making->view, KUBERNETES_PODS, space, name)
-					  : NULL;
-	if (!pod)
+	if (seen->count == PODS_SEEN_MAX)
 		return NULL;
-	seen->items[seen->count] = (struct seen_pod){ pod, json_array() };
+	pod = object_of(making, KUBERNETES_PODS, space, name, &read);
+	if (!pod) {
+		json_read_free(&read);
+		return NULL;
+	}
+	seen->items[seen->count] = (struct seen_pod){ pod, json_array(), read };
 	return &seen->items[seen->count++];
 }
 
 static void forget_pods(struct seen_pods *seen)
 {
 	for (size_t i = 0; i < seen->count; i++) {
-		json_decref(seen->items[i].pod);
+		json_read_free(&seen->items[i].read);
 		json_decref(seen->items[i].ports);
 	}
 	free(seen);
@@ -325,6 +349,8 @@ static void each_port(const struct making *making, const struct seen_pod *seen, 
 
 		json_array_foreach(ports, j, port)
 		{
+			if (found_is_over(making->into))
+				return;
 			visit(making, seen, container, port, number);
 		}
 	}
@@ -407,6 +433,8 @@ static void add_subset(const struct making *making, struct seen_pods *pods, cons
 			const json_t *reference = json_object_get(address, "targetRef");
 			struct slice protocol = json_text_at(port, "protocol");
 
+			if (found_is_over(into))
+				return;
 			add(into, META "endpoint_port_name", json_text_at(port, "name"));
 			add(into, META "endpoint_port_protocol",
 			    protocol.len ? protocol : SLICE_LITERAL("TCP"));
@@ -496,6 +524,8 @@ static void add_slice_addresses(const struct making *making, struct seen_pods *p
 
 	json_array_foreach(addresses, i, address)
 	{
+		if (found_is_over(making->into))
+			return;
 		add_slice_port(making->into, port);
 		add_slice_endpoint(making->into, endpoint);
 		add_endpoint(making, pods, json_object_get(endpoint, "targetRef"),
@@ -524,6 +554,8 @@ static void add_endpoint_slice(const struct making *making, const json_t *slice)
 	{
 		json_array_foreach(ports, j, port)
 		{
+			if (found_is_over(making->into))
+				break;
 			add_slice_addresses(making, pods, endpoint, port);
 		}
 	}
@@ -592,14 +624,15 @@ static void add_ingress(const struct making *making, const json_t *ingress)
 		const json_t *http = json_object_get(rule, "http");
 		const json_t *paths = json_object_get(http, "paths");
 		struct slice host = json_text_at(rule, "host");
+		const char *scheme = scheme_of(spec, host);
 
+		if (found_is_over(into))
+			return;
 		if (!json_is_object(http))
-			add_ingress_path(into, scheme_of(spec, host), host,
-					 (struct slice){ "", 0 });
+			add_ingress_path(into, scheme, host, (struct slice){ "", 0 });
 		json_array_foreach(paths, j, entry)
 		{
-			add_ingress_path(into, scheme_of(spec, host), host,
-					 json_text_at(entry, "path"));
+			add_ingress_path(into, scheme, host, json_text_at(entry, "path"));
 		}
 	}
 }
@@ -630,7 +663,8 @@ unsigned kubernetes_targets_needs(enum discovery_role role, bool attaches_nodes)
 void kubernetes_targets_make(const struct kubernetes_view *view, enum discovery_role role,
 			     struct found *into)
 {
-	const struct making making = { view, into };
+	struct budget memory = { .max_bytes = MEMORY_BYTES_MAX, .parent = &discovery_memory };
+	const struct making making = { view, into, &memory };
 
 	for (size_t i = 0; i < view->count; i++) {
 		const struct kubernetes_objects *set = view->sets[i];
@@ -641,13 +675,13 @@ void kubernetes_targets_make(const struct kubernetes_view *view, enum discovery_
 			continue;
 		json_object_foreach(set->texts, key, text)
 		{
-			json_t *object = json_loads(json_string_value(text), 0, NULL);
+			struct json_read read;
 
-			if (into->is_cut)
+			if (found_is_over(into))
 				break;
-			roles[role].add(&making, object);
+			roles[role].add(&making, read_object(&making, text, &read));
 			found_forget(into, 0);
-			json_decref(object);
+			json_read_free(&read);
 		}
 	}
 }

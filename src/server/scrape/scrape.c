@@ -76,7 +76,7 @@ struct scrape {
 static void forget_dropped(struct scrape_dropped *dropped, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		label_list_free(&dropped[i].before);
+		found_free(dropped[i].origin.found);
 		free(dropped[i].reason);
 	}
 	free(dropped);
@@ -142,13 +142,32 @@ static struct discovery *find_discovery(const struct plan *plan, const struct sc
 	return NULL;
 }
 
+/* Whether the rules of the job leave it, with any of the profiles. */
+static bool is_wanted(const void *context, const struct found_target *target)
+{
+	const struct scrape_job *job = context;
+	bool is_kept = false;
+
+	for (size_t i = 0; !is_kept && i < job->profiles_count; i++) {
+		struct target_labels labels;
+
+		if (!job->profiles[i].enabled)
+			continue;
+		target_labels_make(job, &job->profiles[i], target, &labels);
+		is_kept = !labels.reason[0];
+		target_labels_free(&labels);
+	}
+	return is_kept;
+}
+
 static struct discovery *start_discovery(struct scrape *scrape, const struct plan *before,
 					 const struct scrape_job *job, size_t number)
 {
 	const struct discovery_config *config = &job->discoveries.items[number];
+	const struct found_filter filter = { is_wanted, job };
 
 	return discovery_start(
-		config,
+		config, &filter,
 		config->kind == DISCOVERY_STATIC ? NULL : find_discovery(before, job, config), wake,
 		scrape);
 }
@@ -195,37 +214,59 @@ struct target_lists {
 	size_t dropped_count, dropped_capacity, dropped_all;
 };
 
-static void add_dropped(struct target_lists *lists, const struct target_labels *labels)
+static void add_dropped(struct target_lists *lists, const struct scrape_origin *origin,
+			const struct target_labels *labels)
 {
-	if (lists->dropped_all++ >= DROPPED_MAX)
+	lists->dropped_all++;
+	if (lists->dropped_count >= DROPPED_MAX)
 		return;
 	mem_grow(lists->dropped, lists->dropped_count, lists->dropped_capacity);
 	lists->dropped[lists->dropped_count++] = (struct scrape_dropped){
-		.before = label_list_of(&labels->before),
+		.origin = { found_share(origin->found), origin->target, origin->profile },
 		.reason = mem_strndup(labels->reason, strlen(labels->reason)),
 	};
 }
 
-static void make_targets(const struct scrape_job *job, const struct found *found,
-			 struct target_lists *ret)
+static int make_target(const struct scrape_job *job, const struct scrape_origin *origin,
+		       struct target_lists *ret, struct err *err)
 {
-	for (size_t i = 0; i < found->count; i++) {
-		for (size_t j = 0; j < job->profiles_count; j++) {
-			struct target_labels labels;
+	struct scrape_target *target = NULL;
+	struct target_labels labels;
+	int rc = 0;
 
-			if (!job->profiles[j].enabled)
-				continue;
-			target_labels_make(job, &job->profiles[j], &found->targets[i], &labels);
-			if (labels.reason[0]) {
-				add_dropped(ret, &labels);
-			} else {
-				mem_grow(ret->targets, ret->count, ret->capacity);
-				ret->targets[ret->count++] =
-					target_new(job, &job->profiles[j], &labels);
-			}
-			target_labels_free(&labels);
+	target_labels_make(job, origin->profile, origin->target, &labels);
+	if (labels.reason[0])
+		add_dropped(ret, origin, &labels);
+	else
+		target = target_new(job, origin, &labels);
+	if (target) {
+		mem_grow(ret->targets, ret->count, ret->capacity);
+		ret->targets[ret->count++] = target;
+	} else if (!labels.reason[0]) {
+		rc = discovery_memory_fail(err);
+	}
+	target_labels_free(&labels);
+	return rc;
+}
+
+/* Adds to *ret. ERR_LIMIT: there are more than there is memory for. */
+static int make_targets(const struct scrape *scrape, const struct scrape_job *job,
+			struct found *found, struct target_lists *ret, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t j = 0; j < job->profiles_count; j++)
+		ret->dropped_all += job->profiles[j].enabled ? found->left_out : 0;
+	for (size_t i = 0; !rc && i < found->count && !atomic_load(&scrape->stops); i++) {
+		for (size_t j = 0; !rc && j < job->profiles_count; j++) {
+			const struct scrape_origin origin = { found, &found->targets[i],
+							      &job->profiles[j] };
+
+			if (job->profiles[j].enabled)
+				rc = make_target(job, &origin, ret, err);
 		}
 	}
+	return rc;
 }
 
 static bool has_key(const void *context, uint32_t id, const void *key)
@@ -276,10 +317,7 @@ static void replace_targets(struct plan *plan, struct job_state *state, struct t
 		id = idmap_find(&old, target->key, has_key, state->targets, &target->key);
 		known = id == IDMAP_NONE ? NULL : state->targets[id];
 		if (known && known->plan == plan) {
-			struct label_list before = known->before;
-
-			known->before = target->before;
-			target->before = before;
+			target_move_origin(known, target);
 			target_free(target);
 			target = known;
 			target->refs++;
@@ -319,21 +357,30 @@ static void sync_job(struct scrape *scrape, struct plan *plan, struct job_state 
 {
 	size_t count = state->job->discoveries.count;
 	struct target_lists lists = { 0 };
-	struct found *found;
+	struct err err;
+	int rc = 0;
 
 	plan->refs++;
 	scrape->is_syncing = true;
 	lock_give(&scrape->lock);
-	found = found_new();
-	for (size_t i = 0; i < count; i++)
-		state->versions[i] = discovery_copy(state->discoveries[i], found);
-	make_targets(state->job, found, &lists);
-	found_free(found);
+	for (size_t i = 0; !rc && i < count; i++) {
+		struct found *found = discovery_found(state->discoveries[i], &state->versions[i]);
+
+		rc = make_targets(scrape, state->job, found, &lists, &err);
+		found_free(found);
+	}
+	for (size_t i = 0; rc && i < count;
+	     i++) { /* what was known stays, and this is tried again */
+		discovery_refuse(state->discoveries[i], &err);
+		state->versions[i] = 0;
+	}
+	for (size_t i = 0; !rc && i < count; i++)
+		discovery_refuse(state->discoveries[i], NULL);
 	lock_take(&scrape->lock);
 	scrape->is_syncing = false;
 	lock_broadcast(&scrape->ended);
 	state->synced_at_ns = clock_monotonic_ns();
-	if (scrape->plan == plan)
+	if (!rc && scrape->plan == plan)
 		replace_targets(plan, state, &lists);
 	else
 		forget_lists(&lists);
@@ -410,7 +457,7 @@ static int store(struct scrape *scrape, const struct scrape_target *target, stru
 		.url = slice_of(target->url),
 		.labels = &target->after,
 		.external_labels = &plan->config->external_labels,
-		.profile = target->profile,
+		.profile = target->origin.profile,
 		.is_delta = label_list_get(&target->after, "__param_seconds").len > 0,
 		.from_ns = from_ns,
 		.until_ns = clock_real_ns(),

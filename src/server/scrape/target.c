@@ -7,15 +7,23 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 
-struct label_list label_list_of(const struct rule_labels *set)
+#define TARGET_BYTES (sizeof(struct scrape_target) + 96) /* with what the heap and lists have */
+
+static size_t label_list_bytes(const struct rule_labels *set)
 {
 	size_t bytes = set->count * sizeof(struct rule_label);
-	struct label_list list = { NULL, set->count };
-	char *text;
 
 	for (size_t i = 0; i < set->count; i++)
 		bytes += set->labels[i].name.len + set->labels[i].value.len;
-	list.labels = mem_calloc(bytes + 1, 1);
+	return bytes;
+}
+
+struct label_list label_list_of(const struct rule_labels *set)
+{
+	struct label_list list = { NULL, set->count };
+	char *text;
+
+	list.labels = mem_calloc(label_list_bytes(set) + 1, 1);
 	text = (char *)(list.labels + set->count);
 	for (size_t i = 0; i < set->count; i++) {
 		const struct rule_label *from = &set->labels[i];
@@ -50,15 +58,29 @@ static uint64_t hash_slice(uint64_t hash, struct slice text)
 	return hash_mix(hash_mix(hash, text.len), hash_bytes(text.data, text.len));
 }
 
-struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_profile *profile,
+struct label_list scrape_origin_labels(const struct scrape_origin *origin,
+				       const struct scrape_job *job, size_t told_bytes)
+{
+	struct rule_labels labels;
+	struct label_list list = { NULL, 0 };
+
+	if (told_bytes >= SCRAPE_TOLD_BYTES_MAX)
+		return list;
+	target_labels_discovered(job, origin->profile, origin->target, &labels);
+	list = label_list_of(&labels);
+	rule_labels_free(&labels);
+	return list;
+}
+
+struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_origin *origin,
 				 const struct target_labels *labels)
 {
 	struct scrape_target *target = mem_new(struct scrape_target);
 	struct strbuf url = { 0 };
 
 	target->job = job;
-	target->profile = profile;
-	target->before = label_list_of(&labels->before);
+	target->origin = *origin;
+	target->origin.found = found_share(origin->found);
 	target->after = label_list_of(&labels->after);
 	target_labels_url(&labels->after, job, &url);
 	target->url = mem_strndup(strbuf_text(&url), url.len);
@@ -70,13 +92,29 @@ struct scrape_target *target_new(const struct scrape_job *job, const struct scra
 	target->interval_ns = labels->interval_ns;
 	target->timeout_ns = labels->timeout_ns;
 	target->refs = 1;
+	target->paid_bytes = TARGET_BYTES + url.len + label_list_bytes(&labels->after);
 	strbuf_free(&url);
-	return target;
+	if (budget_take(&discovery_memory, target->paid_bytes))
+		return target;
+	target->paid_bytes = 0;
+	target_free(target);
+	return NULL;
+}
+
+void target_move_origin(struct scrape_target *target, struct scrape_target *from)
+{
+	struct scrape_origin old = target->origin;
+
+	/* Not the profile, which a scrape that runs reads: it is the same. */
+	target->origin.found = from->origin.found;
+	target->origin.target = from->origin.target;
+	from->origin = old;
 }
 
 void target_free(struct scrape_target *target)
 {
-	label_list_free(&target->before);
+	budget_give(&discovery_memory, target->paid_bytes);
+	found_free(target->origin.found);
 	label_list_free(&target->after);
 	free(target->url);
 	free(target->error);

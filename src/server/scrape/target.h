@@ -18,14 +18,30 @@ struct label_list label_list_of(const struct rule_labels *set);
 void label_list_free(struct label_list *list);
 struct slice label_list_get(const struct label_list *list, const char *name);
 
+/* Where a target comes from. What was before the rules is made of it when it is asked for. */
+struct scrape_origin {
+	struct found *found; /* shared */
+	const struct found_target *target;
+	const struct scrape_profile *profile;
+};
+
+/*
+ * For an answer that has `told_bytes` so far: nothing more is told from SCRAPE_TOLD_BYTES_MAX on.
+ * To be freed.
+ */
+#define SCRAPE_TOLD_BYTES_MAX ((size_t)32 << 20)
+struct label_list scrape_origin_labels(const struct scrape_origin *origin,
+				       const struct scrape_job *job, size_t told_bytes);
+
 enum scrape_health { SCRAPE_UNKNOWN, SCRAPE_UP, SCRAPE_DOWN };
 
 struct scrape_target {
 	void *plan; /* that its job belongs to */
 	const struct scrape_job *job;
-	const struct scrape_profile *profile; /* of the job */
 	size_t job_index;
-	struct label_list before, after;
+	struct scrape_origin origin;
+	struct label_list after;
+	size_t paid_bytes; /* of discovery_memory */
 	char *url;
 	uint64_t key; /* of what it is: equal ones are the same target */
 	int64_t interval_ns, timeout_ns;
@@ -39,13 +55,18 @@ struct scrape_target {
 };
 
 struct scrape_dropped {
-	struct label_list before;
+	struct scrape_origin origin;
 	char *reason;
 };
 
-/* Takes what it needs out of `labels`, which were not dropped. */
-struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_profile *profile,
+/*
+ * Takes what it needs out of `labels`, which were not dropped, and shares what was found. NULL:
+ * discovery_memory has none left for it.
+ */
+struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_origin *origin,
 				 const struct target_labels *labels);
+/* `target` is of the same job, and knows better where it comes from; `from` is about to go. */
+void target_move_origin(struct scrape_target *target, struct scrape_target *from);
 void target_free(struct scrape_target *target);
 
 #endif

@@ -162,16 +162,22 @@ static void check(const struct scrape_job *job, struct target_labels *labels)
 	put_if_missing(set, "instance", address);
 }
 
+void target_labels_discovered(const struct scrape_job *job, const struct scrape_profile *profile,
+			      const struct found_target *target, struct rule_labels *ret)
+{
+	rule_labels_init(ret);
+	for (size_t i = 0; i < target->count; i++)
+		rule_labels_put(ret, target->labels[i].name, target->labels[i].value);
+	add_job_labels(job, profile, ret);
+	rule_labels_sort(ret);
+}
+
 void target_labels_make(const struct scrape_job *job, const struct scrape_profile *profile,
 			const struct found_target *target, struct target_labels *ret)
 {
 	*ret = (struct target_labels){ .interval_ns = 0 };
-	rule_labels_init(&ret->before);
+	target_labels_discovered(job, profile, target, &ret->before);
 	rule_labels_init(&ret->after);
-	for (size_t i = 0; i < target->count; i++)
-		rule_labels_put(&ret->before, target->labels[i].name, target->labels[i].value);
-	add_job_labels(job, profile, &ret->before);
-	rule_labels_sort(&ret->before);
 	rule_labels_copy(&ret->after, &ret->before);
 	rule_labels_sort(&ret->after);
 	if (relabel(job, ret))

@@ -17,6 +17,10 @@ struct target_labels {
 	int64_t interval_ns, timeout_ns;
 };
 
+/* Those before the rules, sorted; to be freed. */
+void target_labels_discovered(const struct scrape_job *job, const struct scrape_profile *profile,
+			      const struct found_target *target, struct rule_labels *ret);
+
 /* One profile of one target. Free with target_labels_free. */
 void target_labels_make(const struct scrape_job *job, const struct scrape_profile *profile,
 			const struct found_target *target, struct target_labels *ret);

@@ -51,7 +51,8 @@ static int read_group(const json_t *group, size_t number, const char *name, cons
 int target_list_read_json(struct slice text, const char *name, const char *where,
 			  struct found *into, struct err *err)
 {
-	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX,
+				 .parent = &discovery_memory };
 	struct json_read read;
 	int rc = json_read(text, 0, where, &budget, &read, err);
 	const json_t *group;

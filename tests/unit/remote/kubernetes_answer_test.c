@@ -34,7 +34,7 @@ static void outcome_free(struct outcome *outcome)
 /* Reads the list in pieces of so many bytes, the first one of `first`. */
 static void read_list(struct slice text, size_t first, size_t piece, struct outcome *ret)
 {
-	const struct kubernetes_sink sink = { note, &ret->names };
+	const struct kubernetes_sink sink = { note, &ret->names, NULL };
 	struct kubernetes_list list;
 
 	*ret = (struct outcome){ .rc = 0 };
@@ -167,7 +167,7 @@ static void events_say_what_comes_and_goes(void **state)
 		{ "{\"type\":\"ADDED\"", "99", "a,-a,", -ERR_INVALID },
 	};
 	struct strbuf names = { 0 }, version = { 0 };
-	const struct kubernetes_sink sink = { note, &names };
+	const struct kubernetes_sink sink = { note, &names, NULL };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

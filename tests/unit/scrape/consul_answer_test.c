@@ -57,7 +57,7 @@ static void instances(const char *answer, const char *wanted)
 		fail_msg("%s", err.message);
 	for (size_t i = 0; i < found->count; i++) {
 		for (size_t j = 0; j < found->targets[i].count; j++) {
-			const struct rule_label *label = &found->targets[i].labels[j];
+			const struct found_label *label = &found->targets[i].labels[j];
 
 			if (!label->value.len)
 				continue;

@@ -45,7 +45,7 @@ static int take(void *context, json_t *object, bool is_there, struct err *err)
 
 static void add_list(struct kubernetes_objects *objects, const char *text)
 {
-	const struct kubernetes_sink sink = { take, objects };
+	const struct kubernetes_sink sink = { take, objects, NULL };
 	struct strbuf version = { 0 }, next = { 0 };
 	struct kubernetes_list list;
 	struct err err;
@@ -319,7 +319,7 @@ static void events_change_what_is_known(void **state)
 		{ "{\"type\":\"ADDED\"", "99", "a.s.svc:7\n", -ERR_INVALID },
 		{ "{\"type\":\"ADDED\"}", "99", "a.s.svc:7\n", -ERR_INVALID },
 	};
-	const struct kubernetes_sink sink = { take, &objects };
+	const struct kubernetes_sink sink = { take, &objects, NULL };
 	struct strbuf version = { 0 };
 	struct err err;
 
@@ -352,14 +352,109 @@ static void events_change_what_is_known(void **state)
 	strbuf_free(&version);
 }
 
+static size_t used_memory(void)
+{
+	return (size_t)atomic_load(&discovery_memory.used_bytes);
+}
+
+#define FIRST                                                                                      \
+	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"s\",\"annotations\":{\"is\":\"the same, "   \
+	"again and "                                                                               \
+	"again, and longer than what the table of its name takes: so much that one may tell "      \
+	"which of "                                                                                \
+	"the lists has it, and whether there is one of it or two, by the bytes that are paid\"}}}"
+#define SECOND "{\"metadata\":{\"name\":\"b\",\"namespace\":\"s\"}}"
+#define LIST(items) "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" items "]}"
+
+static void a_new_list_shares_what_is_as_it_was(void **state)
+{
+	struct kubernetes_objects known, fresh;
+	size_t before = used_memory(), first, both;
+
+	(void)state;
+	kubernetes_objects_init(&known, KUBERNETES_PODS);
+	add_list(&known, LIST(FIRST));
+	first = used_memory() - before;
+	assert_true(first > strlen(FIRST));
+	kubernetes_objects_init(&fresh, KUBERNETES_PODS);
+	fresh.known = &known;
+	add_list(&fresh, LIST(FIRST "," SECOND));
+	add_list(&fresh, LIST(FIRST)); /* once more is the same one */
+	both = used_memory() - before;
+	assert_true(both < 2 * first);
+	kubernetes_objects_replace(&known, &fresh);
+	assert_in_range(used_memory() - before, first + 1, both - 1);
+	assert_int_equal(json_object_size(known.texts), 2);
+	kubernetes_objects_init(&fresh, KUBERNETES_PODS);
+	fresh.known = &known;
+	add_list(&fresh, LIST(FIRST));
+	kubernetes_objects_free(&fresh); /* it was not whole */
+	assert_int_equal(json_object_size(known.texts), 2);
+	kubernetes_objects_free(&known);
+	assert_int_equal(used_memory(), before);
+}
+
+static void what_there_is_no_memory_for_is_refused(void **state)
+{
+	size_t room = (size_t)DISCOVERY_MEMORY_BYTES_MAX - used_memory() - 64;
+	struct kubernetes_objects objects;
+	struct found *found = found_new();
+	struct err err;
+	json_t *object = json_loads(FIRST, 0, NULL);
+
+	(void)state;
+	assert_true(budget_take(&discovery_memory, room));
+	kubernetes_objects_init(&objects, KUBERNETES_PODS);
+	assert_int_equal(kubernetes_objects_take(&objects, object, true, &err), -ERR_LIMIT);
+	assert_non_null(strstr(err.message, "192 MiB"));
+	found_label(found, SLICE_LITERAL("__address__"), SLICE_LITERAL("a"));
+	found_target(found, 0);
+	assert_true(found->is_refused);
+	assert_int_equal(found->count, 0);
+	found_free(found);
+	json_decref(object);
+	kubernetes_objects_free(&objects);
+	budget_give(&discovery_memory, room);
+}
+
+static bool wants_every_tenth(const void *context, const struct found_target *target)
+{
+	(void)context;
+	return target->labels[0].value.data[target->labels[0].value.len - 1] == '0';
+}
+
+static void of_many_targets_those_that_rules_drop_are_only_counted(void **state)
+{
+	const struct found_filter filter = { wants_every_tenth, NULL };
+	struct found *found = found_new();
+
+	(void)state;
+	found->filter = &filter;
+	for (unsigned i = 0; i < 10 * FOUND_UNASKED_MAX; i++) {
+		found_labelf(found, "__address__", "%u", i);
+		found_target(found, 0);
+	}
+	assert_int_equal(found->left_out, 9 * FOUND_UNASKED_MAX / 10 * 9);
+	assert_int_equal(found->count, 10 * FOUND_UNASKED_MAX - found->left_out);
+	assert_false(found->is_cut);
+	found_free(found);
+}
+
 static void what_makes_no_target_is_not_kept(void **state)
 {
 	struct kubernetes_objects objects;
+	const json_t *text;
+	const char *key;
+	size_t bytes = 0;
 
 	(void)state;
 	kubernetes_objects_init(&objects, KUBERNETES_PODS);
 	add_list(&objects, TWO_PODS);
-	assert_true(objects.bytes > 100 && objects.bytes < sizeof(TWO_PODS) - 30);
+	json_object_foreach(objects.texts, key, text)
+	{
+		bytes += json_string_length(text);
+	}
+	assert_true(bytes > 100 && bytes < sizeof(TWO_PODS) - 30);
 	kubernetes_objects_free(&objects);
 }
 
@@ -375,6 +470,9 @@ int main(void)
 		cmocka_unit_test(each_path_of_an_ingress_is_a_target),
 		cmocka_unit_test(events_change_what_is_known),
 		cmocka_unit_test(what_makes_no_target_is_not_kept),
+		cmocka_unit_test(a_new_list_shares_what_is_as_it_was),
+		cmocka_unit_test(what_there_is_no_memory_for_is_refused),
+		cmocka_unit_test(of_many_targets_those_that_rules_drop_are_only_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

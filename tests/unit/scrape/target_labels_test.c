@@ -44,20 +44,22 @@ static void makes(const char *text, const char *name, const char *address, const
 {
 	struct scrape_config *config = parse(text);
 	const struct scrape_job *job = &config->jobs[0];
-	struct rule_label labels[] = {
-		{ SLICE_LITERAL("__address__"), slice_of(address), false },
-		{ SLICE_LITERAL("__meta_kind"), SLICE_LITERAL("k"), false },
-	};
-	const struct found_target found = { labels, 2 };
+	struct found *found = found_new();
+	struct scrape_origin origin = { found, NULL, profile_of(job, name) };
 	struct scrape_target *target;
 	struct target_labels made;
 	struct strbuf got = { 0 };
 
-	target_labels_make(job, profile_of(job, name), &found, &made);
+	found_label(found, SLICE_LITERAL("__address__"), slice_of(address));
+	found_label(found, SLICE_LITERAL("__meta_kind"), SLICE_LITERAL("k"));
+	found_target(found, 0);
+	found_seal(found);
+	origin.target = found->targets;
+	target_labels_make(job, origin.profile, origin.target, &made);
 	if (made.reason[0]) {
 		strbuf_addf(&got, "dropped: %s", made.reason);
 	} else {
-		target = target_new(job, profile_of(job, name), &made);
+		target = target_new(job, &origin, &made);
 		strbuf_addf(&got, "%s", target->url);
 		for (size_t i = 0; i < target->after.count; i++)
 			if (target_labels_is_public(target->after.labels[i].name))
@@ -66,6 +68,7 @@ static void makes(const char *text, const char *name, const char *address, const
 					    SLICE_FMT(target->after.labels[i].value));
 		target_free(target);
 	}
+	found_free(found);
 	assert_string_equal(strbuf_text(&got), wanted);
 	strbuf_free(&got);
 	target_labels_free(&made);

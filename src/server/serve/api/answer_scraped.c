@@ -20,6 +20,15 @@ static void put_labels(struct json *json, const char *key, const struct label_li
 	json_close_object(json);
 }
 
+static void put_discovered(struct json *json, const struct scrape_origin *origin,
+			   const struct scrape_job *job)
+{
+	struct label_list list = scrape_origin_labels(origin, job, json->out->len);
+
+	put_labels(json, "discoveredLabels", &list, false);
+	label_list_free(&list);
+}
+
 static void put_time(struct json *json, const char *key, int64_t at_ns)
 {
 	time_t seconds = (time_t)(at_ns / CLOCK_NS_PER_S);
@@ -42,7 +51,7 @@ static void put_active(void *context, const struct scrape_target *target)
 	struct json *json = context;
 
 	json_open_object(json);
-	put_labels(json, "discoveredLabels", &target->before, false);
+	put_discovered(json, &target->origin, target->job);
 	put_labels(json, "labels", &target->after, true);
 	json_member_string(json, "profile", label_list_get(&target->after, "__name__"));
 	json_member_string(json, "scrapePool", target->job->name);
@@ -67,7 +76,7 @@ static void put_dropped(void *context, const struct scrape_job *job,
 	struct json *json = context;
 
 	json_open_object(json);
-	put_labels(json, "discoveredLabels", &dropped->before, false);
+	put_discovered(json, &dropped->origin, job);
 	json_member_string(json, "scrapePool", job->name);
 	json_member_text(json, "reason", dropped->reason);
 	json_close_object(json);

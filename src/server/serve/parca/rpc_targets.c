@@ -50,6 +50,15 @@ static void put_labels(struct strbuf *out, uint32_t field, const struct label_li
 	pb_end(out, set);
 }
 
+static void put_discovered(struct strbuf *out, const struct scrape_origin *origin,
+			   const struct scrape_job *job)
+{
+	struct label_list list = scrape_origin_labels(origin, job, out->len);
+
+	put_labels(out, 1, &list, false);
+	label_list_free(&list);
+}
+
 /* Timestamp or Duration{ seconds = 1; nanos = 2 } */
 static void put_ns(struct strbuf *out, uint32_t field, int64_t ns)
 {
@@ -65,7 +74,7 @@ static void put_active(void *context, const struct scrape_target *target)
 	struct strbuf *out = &((struct writing_pb *)context)->job;
 	size_t begun = pb_begin(out, 1);
 
-	put_labels(out, 1, &target->before, false);
+	put_discovered(out, &target->origin, target->job);
 	put_labels(out, 2, &target->after, true);
 	pb_put_bytes(out, 3, slice_of(target->error ? target->error : ""));
 	if (target->last_at_ns) {
@@ -83,8 +92,7 @@ static void put_dropped(void *context, const struct scrape_job *job,
 	struct strbuf *out = &((struct writing_pb *)context)->job;
 	size_t begun = pb_begin(out, 1);
 
-	(void)job;
-	put_labels(out, 1, &dropped->before, false);
+	put_discovered(out, &dropped->origin, job);
 	pb_end(out, begun);
 }
 
@@ -181,6 +189,15 @@ static void write_labels(struct json *json, const char *key, const struct label_
 	json_close_object(json);
 }
 
+static void write_discovered(struct json *json, const struct scrape_origin *origin,
+			     const struct scrape_job *job)
+{
+	struct label_list list = scrape_origin_labels(origin, job, json->out->len);
+
+	write_labels(json, "discoveredLabels", &list, false);
+	label_list_free(&list);
+}
+
 static void write_times(struct json *json, const struct scrape_target *target)
 {
 	time_t seconds = (time_t)(target->last_at_ns / CLOCK_NS_PER_S);
@@ -214,7 +231,7 @@ static void write_active(void *context, const struct scrape_target *target)
 
 	open_job(writing, target->job);
 	json_open_object(json);
-	write_labels(json, "discoveredLabels", &target->before, false);
+	write_discovered(json, &target->origin, target->job);
 	write_labels(json, "labels", &target->after, true);
 	json_member_text(json, "lastError", target->error ? target->error : "");
 	write_times(json, target);
@@ -230,7 +247,7 @@ static void write_dropped(void *context, const struct scrape_job *job,
 
 	open_job(writing, job);
 	json_open_object(&writing->json);
-	write_labels(&writing->json, "discoveredLabels", &dropped->before, false);
+	write_discovered(&writing->json, &dropped->origin, job);
 	json_close_object(&writing->json);
 }
 
