@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "agent/files/near_file.h"
 #include "base/mem.h"
 #include "codec/elf/elf.h"
 
@@ -29,6 +30,8 @@ int debug_file_root(int pid)
 	char path[32];
 	int fd = -1;
 
+	if (pid > 0 && near_file_root_may_wait((uint32_t)pid))
+		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	if (pid > 0)
 		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -21,11 +21,14 @@
 struct debug_file_place {
 	struct root_files *files;
 	uint32_t pid;  /* whose binary it is; may have ended */
-	int root_fd;   /* debug_file_root */
+	int root_fd;   /* debug_file_root; -1: who opens its files looks for the root itself */
 	bool is_stuck; /* set: something was not found since its file system does not answer */
 };
 
-/* The root directory of a process; this one's when it has gone. -1 when there is neither. */
+/*
+ * The root directory of a process; this one's when it has gone. Never waits: -1 where that could be
+ * (a root on the network), and when there are no descriptors left.
+ */
 int debug_file_root(int pid);
 
 /*

@@ -45,7 +45,7 @@ struct item {
 	char *path; /* owned */
 	int fd;
 	pid_t pid;
-	int root_fd;	/* of its process */
+	int root_fd;	/* debug_file_root of its process */
 	int64_t due_ns; /* monotonic */
 };
 
@@ -84,7 +84,8 @@ static void register_metrics(void)
 static void free_item(struct item *item)
 {
 	close(item->fd);
-	close(item->root_fd);
+	if (item->root_fd >= 0)
+		close(item->root_fd);
 	free(item->path);
 }
 
@@ -133,7 +134,7 @@ static void enqueue_offered(struct debuginfo_upload *upload, const struct agent_
 			     .path = mem_strndup(binary->path.data, binary->path.len) };
 
 	memcpy(item.build_id, file->build_id, sizeof(item.build_id));
-	if (item.fd >= 0 && item.root_fd >= 0)
+	if (item.fd >= 0)
 		enqueue(upload, &item);
 	else
 		free_item(&item);

@@ -146,6 +146,46 @@ bool near_file_is_written(int fd, uint32_t pid)
 	       statx_of.stx_mask & STATX_MNT_ID && is_upper_near(pid, statx_of.stx_mnt_id);
 }
 
+/* Whether the line is of the mount that is seen at "/"; then *ret_near tells of it. */
+static bool line_is_root(const char *line, bool *ret_near)
+{
+	const char *type = strstr(line, " - ");
+	struct slice rest = slice_of(line), word, device = rest, name;
+	bool is_disk;
+
+	for (int i = 0; i < 3; i++)
+		device = slice_cut(rest, ' ', &rest);
+	slice_cut(rest, ' ', &rest);
+	word = slice_cut(rest, ' ', &rest);
+	if (!type || !slice_is(word, "/"))
+		return false;
+	name = slice_cut(slice_of(type + 3), ' ', &rest);
+	is_disk = !slice_starts_with(device, SLICE_LITERAL("0:")) &&
+		  !slice_starts_with(name, SLICE_LITERAL("fuse"));
+	/* An overlay's folder that is written to has to be of this host. */
+	*ret_near = is_disk || is_near_name(name) || slice_is(name, "rootfs") ||
+		    slice_is(name, "overlay");
+	return true;
+}
+
+bool near_file_root_may_wait(uint32_t pid)
+{
+	char path[40], *line = NULL;
+	bool is_near = false;
+	size_t room = 0;
+	FILE *mounts;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", pid);
+	mounts = fopen(path, "re");
+	if (!mounts)
+		return false;
+	while (getline(&line, &room, mounts) > 0)
+		(void)line_is_root(line, &is_near); /* the last one hides those before */
+	free(line);
+	fclose(mounts);
+	return !is_near;
+}
+
 /* Without `is_part` a file that is over `bytes_max` is an error, else it is cut there. */
 static bool copy_all(int fd, int copy, uint64_t bytes_max, bool is_part,
 		     void (*progress)(void *context), void *context)

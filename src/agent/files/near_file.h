@@ -20,6 +20,12 @@ bool near_file_is_device(uint64_t device);
 bool near_file_is_written(int fd, uint32_t pid);
 
 /*
+ * Whether opening the root directory of a process can end in waiting: some file systems ask their
+ * server even for /proc/PID/root with O_PATH. Told by the process's mounts; false when it has gone.
+ */
+bool near_file_root_may_wait(uint32_t pid);
+
+/*
  * A sealed copy in memory; -1 with EFBIG when the file is over `bytes_max`. Calls `progress` with
  * each piece.
  */

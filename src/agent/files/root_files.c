@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -76,25 +77,21 @@ static uint64_t hash_root(int fd)
 
 /*
  * What stands for the device where that is not known before the file is opened: the root directory
- * of the process and its mounts.
+ * of the process and its mounts. That directory is read as a link, which asks no file system.
  */
 static uint64_t view_of(const struct root_files_wish *wish)
 {
+	char path[32], root[PATH_MAX];
 	struct stat mounts;
-	uint64_t root = 0;
-	char path[32];
-	int fd;
+	ssize_t len;
 
 	if (wish->root_fd > 0)
 		return LENDER_VIEW | hash_root(wish->root_fd);
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", wish->pid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		root = hash_root(fd);
-		close(fd);
-	}
+	len = readlink(path, root, sizeof(root));
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/mnt", wish->pid);
-	return LENDER_VIEW | hash_mix(root, stat(path, &mounts) ? 0 : mounts.st_ino);
+	return LENDER_VIEW | hash_mix(hash_bytes(root, len > 0 ? (size_t)len : 0),
+				      stat(path, &mounts) ? 0 : mounts.st_ino);
 }
 
 /* The answer with this mark; those that came too late for others are dropped. */

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -212,6 +214,63 @@ static void alternate_by_its_build_id(void **state)
 	strbuf_free(&found);
 }
 
+/* A process whose root directory is `path`; 0 when that is not allowed here. */
+static pid_t start_in(const char *path)
+{
+	int pipe_of[2];
+	pid_t pid;
+	char is_there = 0;
+
+	assert_int_equal(pipe(pipe_of), 0);
+	pid = fork();
+	if (!pid) {
+		is_there = !chroot(path);
+		if (write(pipe_of[1], &is_there, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(pipe_of[0], &is_there, 1), 1);
+	close(pipe_of[0]);
+	close(pipe_of[1]);
+	if (is_there)
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void a_root_that_may_hang_is_left_to_others(void **state)
+{
+	struct root *root = *state;
+	pid_t pid = start_in("/proc");
+	int own = debug_file_root(getpid());
+
+	if (!pid)
+		skip();
+	assert_true(own >= 0); /* on a disk, in memory, or an overlay */
+	close(own);
+	assert_int_equal(debug_file_root(pid), -1); /* on none of these */
+	end(pid);
+	own = debug_file_root(pid);
+	assert_true(own >= 0);
+	close(own);
+	/* They find the files all the same. */
+	close(root->place.root_fd);
+	root->place.root_fd = -1;
+	root->place.pid = (uint32_t)start_in(root->path);
+	assert_true(run(root,
+			"mkdir -p app/.debug && objcopy --add-gnu-debuglink=debug app/program && "
+			"mv debug app/.debug/debug"));
+	assert_string_equal(find(root), "/app/.debug/debug");
+	end((pid_t)root->place.pid);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -223,6 +282,7 @@ int main(void)
 		TEST(by_link),
 		TEST(checksum_decides_for_files_without_build_id),
 		TEST(alternate_by_its_build_id),
+		TEST(a_root_that_may_hang_is_left_to_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
