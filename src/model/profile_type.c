@@ -13,7 +13,7 @@ int profile_type_parse(struct slice text, struct profile_type *ret, struct err *
 		more = slice_find_byte(rest, ':') != SIZE_MAX;
 		parts[count++] = slice_cut(rest, ':', &rest);
 	}
-	if (more || count < 5 || !parts[0].len || !parts[1].len || !parts[2].len ||
+	if (more || count < 5 || !parts[0].len || !parts[1].len ||
 	    (count == 6 && !slice_is(parts[5], "delta")))
 		return err_set(err, ERR_INVALID,
 			       "profile type \"%.*s\": expected "

@@ -21,7 +21,7 @@ struct profile_type {
 	bool delta;
 };
 
-/* Five or six non-empty parts, the period's two may be empty. Slices point into `text`. */
+/* Five or six parts; the unit and the period's two may be empty. Slices point into `text`. */
 int profile_type_parse(struct slice text, struct profile_type *ret, struct err *err);
 
 void profile_type_format(struct strbuf *out, const struct profile_type *type);

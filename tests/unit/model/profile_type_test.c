@@ -18,6 +18,8 @@ static void profile_type_has_five_parts_and_perhaps_delta(void **state)
 		"x:y:z::",
 		"x:y:z:::delta",
 		"with space:a-b:c/d:e.f:g",
+		"a:b::d:e",
+		"widgets:widgets::::delta",
 	};
 
 	(void)state;
@@ -40,7 +42,6 @@ static void profile_type_refuses_other_shapes(void **state)
 					     "a:b:c:d",
 					     ":b:c:d:e",
 					     "a::c:d:e",
-					     "a:b::d:e",
 					     "a:b:c:d:e:",
 					     "a:b:c:d:e:gauge",
 					     "a:b:c:d:e:delta:",
