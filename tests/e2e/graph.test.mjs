@@ -7,6 +7,9 @@ const canvas = (page) => page.locator(".flame-base").screenshot();
 
 test("a click zooms; breadcrumb, Escape and Back undo it exactly", () => withPage({}, async (page) => {
 	await open(page, fixedRange());
+	/* Names that come later would change the picture. */
+	await page.waitForFunction(() => window.__firn.profile().pending === 0 && !window.__firn.busy());
+	await settled(page);
 	await page.mouse.move(2, 2);
 	const whole = await canvas(page);
 	const frame = await inviting(page);
