@@ -52,7 +52,17 @@ const parts = Array.from({ length: PARTS }, (_, at) =>
 	({ name: `work_${at}`, binary: `/usr/lib/shop/libpart_${at}.so` }));
 const partStacks = (list) => list.map((at) => ({ path: [at], samples: 100 * (PARTS - at) }));
 
+/* Of one other type: a name, and a unit or none. */
+async function sendOther(name, unit, value) {
+	const file = path.join(process.env.FIRN_FOLDER, `${name}.pb.gz`);
+	writeFileSync(file, pprof({ types: [[name, unit]], functions: known.slice(0, 2), at_ms: AT.now, seconds: 10,
+		stacks: [{ path: [0, 1], values: [value] }] }));
+	await run(process.env.FIRN, ["push", "--server", process.env.FIRN_URL, "--name", name, file]);
+}
+
 async function sendAll() {
+	await sendOther("energy", "microjoules", 123_456_789);
+	await sendOther("widgets", "", 12_340);
 	await send("parts", ["job=parts"],
 		{ functions: parts, stacks: partStacks([...parts.keys()]), at_ms: AT.now, seconds: 10 });
 	await send("last-parts", ["job=last-parts"],

@@ -245,8 +245,41 @@ test("names that want to be markup, are endless, or run the other way are text",
 		assert.ok(!(scrollWidth > 1600 || scrollHeight > 1000));
 	}
 	await page.locator(".pane").getByText("<script>alert(1)</script>").first().waitFor();
+	/* A name from right to left leaves the number after it behind it, and as it is written. */
+	const turned = await page.locator(".largest > span").evaluateAll((all) => all.filter((each) => {
+		const [name, number] = [each.querySelector("b"), each.querySelector(".number")]
+			.map((part) => part?.getBoundingClientRect());
+		return number && number.left < name.right - 1;
+	}).map((each) => each.textContent));
+	assert.deepEqual(turned, []);
 	await picture(page, "hostile");
 }));
+
+test("values of a unit without words of its own, and of none, are said with what they are", () =>
+	withPage({ viewport: { width: 1000, height: 640 } }, async (page) => {
+		const of = (type) =>
+			`?query=${encodeURIComponent(type)}&from=${AT.now - MINUTE}&to=${AT.now + 2 * MINUTE}`;
+		await open(page, of("energy:energy:microjoules:::delta"));
+		assert.match(await page.locator(".sum").innerText(), /12\.3\sM microjoules\/s\s+123\sM microjoules/);
+		await open(page, of("widgets:widgets::::delta"));
+		assert.match(await page.locator(".sum").innerText(), /^1\s234\/s\s+12\s340$/);
+		assert.match(await page.locator(".status").innerText(), /^2 frames · 2 functions · 1 report/);
+		assert.match(await page.locator(".strip-reading").innerText(), /^mean 1\s234\/s$/);
+	}));
+
+test("on a telephone times have room below the heatmap, and lanes' names stand beside the bars", () =>
+	withPage({ viewport: { width: 400, height: 800 } }, async (page) => {
+		const boxes = (locator) => page.locator(locator).evaluateAll((all) => all.map((each) =>
+			each.getBoundingClientRect()).map(({ left, right }) => ({ left, right })));
+		const apart = (list) => list.every(({ left }, at) => !at || left >= list[at - 1].right);
+		await open(page, `${placeOf("known")}&view=heatmap`);
+		await page.locator(".heat-times span").first().waitFor();
+		assert.ok(apart(await boxes(".heat-times span")), "times lie over each other");
+		await page.goto(new URL(`${placeOf("known")}&view=timeline`, base).href);
+		await page.locator(".timeline-names button").first().waitFor();
+		const [host] = await boxes(".timeline .flame-host");
+		assert.ok((await boxes(".timeline-names button")).every(({ right }) => right <= host.left + 1));
+	}));
 
 test("grouping by a label whose values are anything, and back to the zoom of before", () =>
 	withPage({}, async (page) => {

@@ -73,9 +73,9 @@ const PERIOD_NS = 10_000_000;
 
 /*
  * A CPU profile: `functions` are { name, file, line, binary }, `stacks` are { path, samples } with functions' indexes
- * from the root to the leaf; recorded at `at_ms` for `seconds`.
+ * from the root to the leaf; recorded at `at_ms` for `seconds`. Of other `types`, [name, unit], stacks have `values`.
  */
-export function pprof({ functions, stacks, at_ms, seconds }) {
+export function pprof({ functions, stacks, at_ms, seconds, types }) {
 	const strings = new Map([["", 0]]);
 	const text = (value) => {
 		if (!strings.has(value))
@@ -84,10 +84,11 @@ export function pprof({ functions, stacks, at_ms, seconds }) {
 	};
 	const profile = new Message();
 	const type = (name, unit) => new Message().number(1, text(name)).number(2, text(unit));
-	profile.message(1, type("samples", "count")).message(1, type("cpu", "nanoseconds"));
-	for (const { path, samples } of stacks) {
+	for (const [name, unit] of types ?? [["samples", "count"], ["cpu", "nanoseconds"]])
+		profile.message(1, type(name, unit));
+	for (const { path, samples, values = [samples, samples * PERIOD_NS] } of stacks) {
 		const locations = path.map((fn) => fn + 1).reverse();
-		profile.message(2, new Message().packed(1, locations).packed(2, [samples, samples * PERIOD_NS]));
+		profile.message(2, new Message().packed(1, locations).packed(2, values));
 	}
 	const binaries = [...new Set(functions.map(({ binary }) => binary))];
 	binaries.forEach((binary, index) => profile.message(3, new Message().number(1, index + 1)
@@ -100,8 +101,9 @@ export function pprof({ functions, stacks, at_ms, seconds }) {
 		profile.message(5, new Message().number(1, fn + 1).number(2, text(name)).number(3, text(name))
 			.number(4, text(file)).number(5, line));
 	});
-	profile.number(9, at_ms * 1e6).number(10, seconds * 1e9).message(11, type("cpu", "nanoseconds"))
-		.number(12, PERIOD_NS);
+	profile.number(9, at_ms * 1e6).number(10, seconds * 1e9);
+	if (!types)
+		profile.message(11, type("cpu", "nanoseconds")).number(12, PERIOD_NS);
 	for (const value of strings.keys())
 		profile.bytes(6, Buffer.from(value));
 	return gzipSync(profile.done(), { level: 1 });

@@ -175,8 +175,31 @@ test("settings hold at once and after a reload, and can be forgotten", () =>
 		);
 		await page.getByText('firn.theme = "dark"').waitFor();
 		await page.getByRole("button", { name: "Forget all of it" }).click();
-		await page.getByText("Nothing: everything is as it comes.").waitFor();
+		await page.getByText("Nothing: all settings are as they were at first.").waitFor();
 		assert.equal(await theme(), "light");
+	}));
+
+test("commands and help are at every page, and the ways to all pages in sight on a telephone", () =>
+	withPage({ viewport: { width: 400, height: 800 } }, async (page) => {
+		for (const [name, title] of PAGES) {
+			await goTo(page, name);
+			await titled(page, title);
+			for (const link of await page.locator(".page-tabs a").all()) {
+				const { x, width } = await link.boundingBox();
+				assert.ok(x >= 0 && x + width <= 400, `${await link.innerText()} is cut off`);
+			}
+			await page.keyboard.press("?");
+			await page.getByRole("dialog", { name: "Keys and pointer" }).waitFor();
+			await page.keyboard.press("Escape");
+			await page.keyboard.press("Control+k");
+			await page.getByRole("combobox", { name: "Command" }).fill("no such thing");
+			await page.getByText(/functions and labels are found among the profiles/).waitFor();
+			await page.keyboard.press("Escape");
+		}
+		await page.keyboard.press("Control+k");
+		await page.keyboard.type("page targets");
+		await page.keyboard.press("Enter");
+		await titled(page, "Targets");
 	}));
 
 test("at 600 pixels no page is cut off", () =>

@@ -87,7 +87,9 @@ test("lanes are what has a value, the largest first; numbers keep their order", 
 	assert.deepEqual([lanes.total, lanes.most, lanes.bars], [14, 5, 3]);
 	const numbers = lanesOf({ ...series, series: series.series.slice(0, 2) }, "cpu", span, "=10");
 	assert.deepEqual(numbers.list.map(({ name, open }) => [name, open]), [["cpu 9", false], ["cpu 10", true]]);
-	assert.equal(laneLabel(["comm", "node", "thread_name"]), "thread_name");
+	/* Of a host the programs, of one program its threads. */
+	assert.equal(laneLabel(["comm", "node", "thread_name"]), "comm");
+	assert.equal(laneLabel(["comm", "node", "thread_name"], 'comm="java"'), "thread_name");
 	assert.equal(stepsFor({ fromMs: 0, toMs: 15 * MINUTE }), 10_000);
 	assert.equal(stepsFor({ fromMs: 0, toMs: 12_000 }), 100);
 });

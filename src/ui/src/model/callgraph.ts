@@ -206,6 +206,34 @@ function arrange(places: Place[]): Place[][] {
 	return rows;
 }
 
+/* Parts of the graph that do not call each other come as close together as their rows allow. */
+function closeUp(places: readonly Place[]): void {
+	const seen = new Set<Place>();
+	const parts = places.flatMap((start) => {
+		if (seen.has(start))
+			return [];
+		const part = [start];
+		seen.add(start);
+		for (const place of part)
+			for (const [next] of [...place.up, ...place.down])
+				if (!seen.has(places[next]!)) {
+					seen.add(places[next]!);
+					part.push(places[next]!);
+				}
+		return [part];
+	});
+	const leftOf = (part: readonly Place[]) => Math.min(...part.map(({ x }) => x));
+	/* Of each row, where the next part may begin. */
+	const free: number[] = [];
+	for (const part of parts.sort((a, b) => leftOf(a) - leftOf(b))) {
+		const shift = Math.max(...part.map(({ layer, x, width }) => (free[layer] ?? 0) - (x - width / 2)));
+		for (const place of part)
+			place.x += shift;
+		for (const { layer, x, width } of part)
+			free[layer] = Math.max(free[layer] ?? 0, x + width / 2 + GAP_X);
+	}
+}
+
 export function layOut(answer: CallGraphAnswer): CallGraph {
 	const count = answer.functions.length;
 	const { edges, recursion, hidden } = chooseEdges(answer);
@@ -214,6 +242,8 @@ export function layOut(answer: CallGraphAnswer): CallGraph {
 	const top = Math.min(...layers, 0);
 	const { places, chains } = placesOf(layers.map((layer) => layer - top), edges);
 	const rows = arrange(places);
+	closeUp(places);
+	rows.forEach((row) => row.sort((a, b) => a.x - b.x));
 	const left = Math.min(0, ...places.map((place) => place.x - place.width / 2));
 	const right = Math.max(0, ...places.map((place) => place.x + place.width / 2));
 	const yOf = (place: Place) => place.layer * (NODE_HEIGHT + GAP_Y) + NODE_HEIGHT / 2;

@@ -12,6 +12,8 @@ export interface Unit {
 	/* Whether values add up over time, so that "per second" (cores) means something. */
 	delta: boolean;
 	noun: string;
+	/* Behind numbers whose unit has no words of its own here. */
+	suffix: string;
 }
 
 const NS: Record<string, number> = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9 };
@@ -21,14 +23,15 @@ export function unitOf(
 ): Unit {
 	const { unit, period, delta } = source;
 	const noun = source.type?.split(":")[1] || unit || "count";
+	const common = { scale: 1, sampled: false, delta, noun, suffix: "" };
 	if (NS[unit])
-		return { kind: "time", scale: NS[unit]!, sampled: false, delta, noun };
+		return { ...common, kind: "time", scale: NS[unit]! };
 	if (unit === "bytes")
-		return { kind: "bytes", scale: 1, sampled: false, delta, noun };
+		return { ...common, kind: "bytes" };
 	const tick = NS[source.period_unit];
 	if (delta && tick && period > 0)
-		return { kind: "time", scale: tick * period, sampled: true, delta, noun };
-	return { kind: "count", scale: 1, sampled: false, delta, noun };
+		return { ...common, kind: "time", scale: tick * period, sampled: true };
+	return { ...common, kind: "count", suffix: unit && unit !== "count" ? ` ${unit}` : "" };
 }
 
 /* Thousands apart by a narrow space. */
@@ -89,7 +92,7 @@ export function formatTime(ns: number): string {
 export function formatValue(unit: Unit, value: number): string {
 	if (unit.kind === "time")
 		return formatTime(value * unit.scale);
-	return unit.kind === "bytes" ? formatBytes(value) : formatCount(value);
+	return unit.kind === "bytes" ? formatBytes(value) : formatCount(value) + unit.suffix;
 }
 
 /* Value per second of the range: cores for time. "" where that means nothing. */
@@ -104,7 +107,7 @@ export function formatPerSecond(unit: Unit, perSecond: number): string {
 		const cores = (perSecond * unit.scale) / 1e9;
 		return `${digits(cores)} ${cores === 1 ? "core" : "cores"}`;
 	}
-	const text = unit.kind === "bytes" ? formatBytes(perSecond) : formatCount(perSecond);
+	const text = unit.kind === "bytes" ? formatBytes(perSecond) : formatCount(perSecond) + unit.suffix;
 	return unit.delta ? `${text}/s` : text;
 }
 

@@ -226,7 +226,10 @@ export function laneOf(chart: Chart, node: number): number {
 }
 
 /* The label whose values make the most telling lanes. */
-export function laneLabel(labels: readonly string[]): string {
+export function laneLabel(labels: readonly string[], matchers = ""): string {
 	const telling = ["thread_name", "thread", "thread_id", "cpu", "comm", "container", "service", "service_name"];
+	/* Of a whole host, its programs; of what was chosen there, its threads. */
+	if (!matchers)
+		telling.unshift("comm");
 	return telling.find((label) => labels.includes(label)) ?? labels[0] ?? "";
 }

@@ -6,6 +6,7 @@ import { functionMapping, functionName } from "../model/profile";
 import { typeTitle } from "../model/quantity";
 import { type Matcher, withMatcher } from "../model/selector";
 import { isLocal } from "./local";
+import { page } from "./pages";
 import { go, place } from "./place";
 import { selectFunction, widestOf, zoomTo } from "./reading";
 import { profile, types } from "./session";
@@ -23,9 +24,9 @@ const values = signal<readonly Matcher[]>([]);
 /* Reads the values of all labels of what is shown; the palette is open meanwhile. */
 export async function loadValues(): Promise<void> {
 	values.value = [];
-	if (isLocal.peek())
-		return;
 	const { type, range } = place.peek();
+	if (isLocal.peek() || page.peek() || !type)
+		return;
 	const labels = (await fetchLabels(type, range)).slice(0, LABELS_MAX);
 	const all = await Promise.all(labels.map(async (name) => {
 		const found = await fetchLabelValues(name, type, range).catch(() => []);
@@ -66,7 +67,7 @@ function functions(fits: (title: string) => boolean): Command[] {
 
 /* Nothing until enough is typed: commands are what most readers want first. */
 export function finds(typed: string, fits: (title: string) => boolean): Command[] {
-	if (typed.trim().length < TYPED_MIN)
+	if (page.value || typed.trim().length < TYPED_MIN)
 		return [];
 	const ofTypes = (types.value ?? []).filter(({ type }) => fits(`${typeTitle(type)} ${type}`)).map(({ type }) =>
 		({ title: `${typeTitle(type)} (${type})`, key: "type", run: () => go({ type, zoom: "" }) }));

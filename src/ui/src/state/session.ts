@@ -28,7 +28,7 @@ import { base, baseSelector, go, place, selector } from "./place";
 const REFRESH_MS = 10_000;
 /* Trees that are looked at live are asked for as often as this allows within a minute, at least once in it. */
 const LIVE_BYTES_MAX = 900_000;
-const LIVE_SPAN_MS = 60_000;
+const LIVE_SPAN_MS = 65_000;
 const SLOW_MS = 150;
 /* When to ask again for names that the server is still reading: soon at first, then twice as late each time. */
 const PENDING_MS = 2_000;

@@ -295,7 +295,7 @@ export function CallGraphView(): JSX.Element {
 				<Hidden current={current} />
 				<span class="muted">
 					Lines are as thick as what a call costs,
-					boxes as warm as a function's own share.
+					boxes as warm as a function's own share. Ctrl and the wheel, or +, zoom in.
 				</span>
 				<List current={current} />
 			</div>

@@ -53,6 +53,15 @@ function addCondition(labels: Record<string, string>): void {
 	go({ matchers: [place.value.matchers, ...parts].filter(Boolean).join(", ") });
 }
 
+/* Long names differ in their ends: those stay. */
+const NAME_LONG = 24;
+const END_LENGTH = 10;
+
+function LineName({ label }: { label: string }): JSX.Element {
+	const cut = label.length > NAME_LONG ? label.length - END_LENGTH : label.length;
+	return <span class="line-name"><span>{label.slice(0, cut)}</span><span>{label.slice(cut)}</span></span>;
+}
+
 interface Properties {
 	current: Chart;
 	/* The line nearest to the pointer, or -1. */
@@ -96,7 +105,7 @@ export function LineKeys({ current, near, valueOf }: Properties): JSX.Element {
 						title={`Draw ${only === line.label ? "all" : `only ${line.label}`}`}
 						onClick={() => toggle(line.label)}>
 						<span class={`swatch line-${colourOf(at)}`} />
-						<span class="line-name">{line.label}</span>
+						<LineName label={line.label} />
 						<span class="number">{valueOf(line)}</span>
 					</button>
 					{filters && (

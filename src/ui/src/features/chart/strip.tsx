@@ -22,16 +22,32 @@ import { Picker } from "../../kit/picker";
 const LineKeys = lazy(() => import("./line_keys").then((view) => view.LineKeys));
 const LineSort = lazy(() => import("./line_keys").then((view) => view.LineSort));
 
-/* The seconds with data, when the tree on screen is of the same time: then its rate and the chart's mean agree. */
+/* Later than this, and a tree on screen may be of another range. */
+const LATER_MAX_MS = 90_000;
+/* Reports are on their way for so long. */
+const FRESH_MS = 30_000;
+
+/*
+ * The seconds with data, by the tree on screen: then its rate and the chart's mean agree. What is looked at live may be
+ * a tree of a while before or after the chart; where data goes on coming, the difference counts.
+ */
 const covered = computed(() => {
 	const [tree, shown] = [profile.value, series.value];
 	if (!tree || !shown || tree.sides)
 		return 0;
-	const { header } = tree;
+	const { from_ms: fromMs, to_ms: toMs } = tree.header;
 	const { span, answer } = shown;
-	const isNear = (a: number, b: number) => Math.abs(a - b) <= answer.step_ms;
-	return isNear(header.from_ms, span.fromMs) && isNear(header.to_ms, span.toMs) ? secondsOf(tree) : 0;
+	const [length, later] = [span.toMs - span.fromMs, span.toMs - toMs];
+	if (Math.abs(toMs - fromMs - length) > answer.step_ms || (!place.value.live && Math.abs(later) > LATER_MAX_MS))
+		return 0;
+	const newest = Math.max(...answer.series.map(({ points }) => points.at(-1)?.[0] ?? 0));
+	const goesOn = newest > span.toMs - answer.step_ms - FRESH_MS && Math.abs(later) > answer.step_ms;
+	const [most, then] = [length / 1000, secondsOf(tree)];
+	return goesOn && then < most - answer.step_ms / 1000 ? Math.min(most, Math.max(1, then + later / 1000)) : then;
 });
+
+/* Of two ranges on one axis, and of what has data for nobody knows how long, a mean would say something wrong. */
+const isMeanTold = computed(() => place.value.view !== "compare" && (covered.value > 0 || !unit.value.delta));
 
 const chart = computed<Chart | null>(() =>
 	series.value ? chartOf(series.value.answer, series.value.span, unit.value, covered.value) : null);
@@ -39,7 +55,7 @@ const chart = computed<Chart | null>(() =>
 function axisValue(value: number, what: Unit): string {
 	if (what.kind === "bytes")
 		return formatBytes(value);
-	return what.kind === "time" ? digits(value) : formatCount(value);
+	return value < 1e5 && what.kind === "time" ? digits(value) : formatCount(value);
 }
 
 /* "5.00" -> "5" */
@@ -49,8 +65,8 @@ export function valueLabel(value: number | null | undefined, what: Unit): string
 	if (value === null || value === undefined)
 		return "no data";
 	if (what.kind === "time")
-		return `${digits(value)} ${value === 1 ? "core" : "cores"}`;
-	return `${axisValue(value, what)}${what.delta ? "/s" : ""}`;
+		return `${axisValue(value, what)} ${value === 1 ? "core" : "cores"}`;
+	return `${axisValue(value, what)}${what.suffix}${what.delta ? "/s" : ""}`;
 }
 
 function colours(element: Element): { axis: string; grid: string; accent: string; lines: string[] } {
@@ -67,12 +83,15 @@ function colours(element: Element): { axis: string; grid: string; accent: string
 const Y_MAX_MIN = 1e-9;
 /* Half of what a time takes below the chart, in pixels. */
 const TIME_HALF = 20;
-const AXIS_WIDTH = 68;
+const AXIS_WIDTH = 76;
 const LANES_WIDTH = 168;
+const LANES_WIDTH_NARROW = 124;
 /* Half of the last time below the chart. */
 const END_WIDTH = 26;
-/* Narrower, a chart beside the names of lanes would be too small. */
+/* Below, names of lanes are without their shares. */
 const LANES_WINDOW_MIN = 900;
+/* Ticks for bytes are whole KiB, MiB, ... */
+const BYTE_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /* Right edge of the view below, in pixels of the window; 0: there is none. */
 const viewRight = signal(0);
@@ -81,7 +100,8 @@ const viewRight = signal(0);
 function insetsOf(host: HTMLElement): { left: number; right: number } {
 	const { view } = place.value;
 	const timed = view === "timeline" || view === "heatmap";
-	const left = view === "timeline" && innerWidth >= LANES_WINDOW_MIN ? LANES_WIDTH : AXIS_WIDTH;
+	const left = view !== "timeline" ? AXIS_WIDTH
+		: innerWidth < LANES_WINDOW_MIN ? LANES_WIDTH_NARROW : LANES_WIDTH;
 	const over = timed && viewRight.value ? host.getBoundingClientRect().right - viewRight.value : 0;
 	const right = END_WIDTH + Math.max(0, over);
 	const { style } = document.documentElement;
@@ -126,10 +146,10 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 	const end = current.xs[current.xs.length - 1]! + current.stepMs / 1000;
 	/* The uppermost says what they are of. */
 	const axisValues = (plot: uPlot, splits: number[]) => splits.map((value, at) => {
-		if (value > 0 && plot.scales.y!.max! < 2 * Y_MAX_MIN)
+		if (value > 0 && plot.scales.y!.max! < 2 * Y_MAX_MIN || axisValue(value, what).startsWith("<"))
 			return "";
 		const isUppermost = at > 0 && at === splits.length - 1;
-		return plain(isUppermost ? valueLabel(value, what) : axisValue(value, what));
+		return plain(isUppermost ? valueLabel(value, { ...what, suffix: "" }) : axisValue(value, what));
 	});
 	return {
 		width: host.clientWidth,
@@ -153,7 +173,8 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 			{ ...axis, size: 22, gap: 3, space: 80, values: (plot, splits) =>
 				axisTimes(splits, (plot.scales.x!.max! - plot.scales.x!.min!) /
 					Math.max(1, plot.width - left - right) * TIME_HALF, plot.scales.x!.min!) },
-			{ ...axis, size: left, gap: 6, space: 18, values: axisValues },
+			{ ...axis, size: left, gap: 6, space: 14, values: axisValues,
+				...(what.kind === "bytes" ? { incrs: BYTE_STEPS } : {}) },
 		],
 		series: [
 			{},
@@ -322,7 +343,8 @@ function Keys({ hover }: { hover: Hover }): JSX.Element | null {
 	const { index, near } = hover;
 	return (
 		<LineKeys current={current} near={near}
-			valueOf={(line) => valueLabel(index < 0 ? line.mean : line.ys[index], unit.value)} />
+			valueOf={(line) => index < 0 && !isMeanTold.value ? ""
+				: valueLabel(index < 0 ? line.mean : line.ys[index], unit.value)} />
 	);
 }
 
@@ -338,7 +360,8 @@ function Reading({ hover }: { hover: Hover }): JSX.Element {
 			{near && !only && <span class="line-name">{near.label}</span>}
 			{near && <b>{valueLabel(near.ys[hover.index], unit.value)}</b>}
 			{at > 0 && <span class="muted">{clockTime(at)}</span>}
-			{at === 0 && only && <span class="muted">mean {valueLabel(only.mean, unit.value)}</span>}
+			{at === 0 && only && isMeanTold.value &&
+				<span class="muted">mean {valueLabel(only.mean, unit.value)}</span>}
 		</span>
 	);
 }

@@ -27,6 +27,9 @@ const MODES: { value: Mode; label: string; hint: string }[] = [
 	{ value: "raw", label: "As recorded", hint: "ranges of one length" },
 ];
 
+/* Of what does not add up over time, as memory in use: a mean of what was recorded. */
+const STATE_MODES = [{ ...MODES[0]!, label: "Mean", hint: "of what was recorded" }, MODES[1]!];
+
 const HOUR = 3600_000;
 const TIMES: { value: string; label: string; ms: number | null }[] = [
 	{ value: "before", label: "The time before", ms: null },
@@ -116,7 +119,8 @@ export function CompareBar(): JSX.Element {
 			<button type="button" class="control" onClick={swap} title="Swap A and B">
 				<Icon name="swap" /><span>Swap</span>
 			</button>
-			<Picker label="Values" showLabel class="quiet" options={MODES} chosen={[place.value.mode]}
+			<Picker label="Values" showLabel class="quiet" chosen={[place.value.mode]}
+				options={unit.value.delta ? MODES : STATE_MODES}
 				onChange={([mode]) => go({ mode: mode as Mode })} />
 			{note.value && <span class="compare-note" role="status">{note.value}</span>}
 		</section>

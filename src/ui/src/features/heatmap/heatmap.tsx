@@ -200,10 +200,15 @@ function Host({ current }: { current: Heatmap }): JSX.Element {
 }
 
 const OFFSETS = [0, 0.25, 0.5, 0.75, 1];
-const TIME_LABELS = 10;
+const TIME_LABELS_MAX = 10;
+const CHARACTER = 7;
 
 function Axes({ current }: { current: Heatmap }): JSX.Element {
-	const every = Math.ceil(current.columns / TIME_LABELS);
+	const textOf = (column: number) =>
+		clock(current.fromMs + column * current.columnMs, { ...current, cellMs: 1000 });
+	const width = (document.querySelector(".view")?.clientWidth ?? innerWidth) - 100;
+	const room = Math.floor(width / (CHARACTER * (textOf(0).length + 2)));
+	const every = Math.ceil(current.columns / Math.min(TIME_LABELS_MAX, Math.max(1, room)));
 	const columns = Array.from({ length: Math.ceil(current.columns / every) }, (_, index) => index * every)
 		.filter((column) => !column || column + every * 0.8 <= current.columns); /* has room for its text */
 	return (
@@ -211,8 +216,7 @@ function Axes({ current }: { current: Heatmap }): JSX.Element {
 			{columns.map((column) => (
 				<span key={column} class="number"
 					style={{ left: `${(100 * column) / current.columns}%` }}>
-					{clock(current.fromMs + column * current.columnMs,
-						{ ...current, cellMs: 1000 })}
+					{textOf(column)}
 				</span>
 			))}
 		</div>

@@ -5,6 +5,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../../kit/icons";
 import { type KeyEntry, keyTable } from "../../state/keys";
 import { helpOpen } from "../../state/overlays";
+import { page } from "../../state/pages";
 
 const POINTER: [string, string][] = [
 	["Click", "Zoom to a frame"],
@@ -76,16 +77,16 @@ export function Help(): JSX.Element {
 				<div class="help-groups">
 					{groups().map(([name, entries]) =>
 						<Group key={name} name={name} entries={entries} />)}
-					<Pointer />
+					{!page.value && <Pointer />}
 				</div>
 				<p class="popover-note">
-					<kbd>Ctrl</kbd> <kbd>K</kbd> finds commands, functions, label values and
-					profile types by name.
+					<kbd>Ctrl</kbd> <kbd>K</kbd> finds commands and pages by name, and among the
+					profiles functions, label values and profile types.
 				</p>
-				<p class="popover-note">
+				{!page.value && <p class="popover-note">
 					Search takes plain text, or a regular expression between
 					slashes: <code>/json.*parse/i</code>
-				</p>
+				</p>}
 			</div>
 		</dialog>
 	);

@@ -7,6 +7,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Command, commands } from "../../state/keys";
+import { PAGES, openPage, page } from "../../state/pages";
 import { paletteOpen } from "../../state/overlays";
 
 /* Every word has to be in the title, in any order. */
@@ -32,13 +33,19 @@ function Found({ list, active, onPoint, onRun }: {
 	);
 }
 
+const NONE = "No command, page, function, label value or profile type has this name.";
+const NONE_AT_A_PAGE = "No command or page has this name; functions and labels are found among the profiles.";
+
+const pageCommands = (): Command[] => PAGES.filter((each) => each.page !== page.value)
+	.map((each) => ({ title: `Page: ${each.title}`, key: "page", run: () => openPage(each.page) }));
+
 export function Palette(): JSX.Element {
 	const dialog = useRef<HTMLDialogElement>(null);
 	const text = useSignal("");
 	const active = useSignal(0);
 	const fits = fitting(text.value);
 	const finds = useSignal<typeof import("../../state/finds") | null>(null);
-	const list = [...commands().filter(({ title }) => fits(title)),
+	const list = [...[...commands(), ...pageCommands()].filter(({ title }) => fits(title)),
 		...(finds.value?.finds(text.value, fits) ?? [])];
 	/* Focus is back where it was, or where a command puts it, before the next key comes. */
 	const close = () => {
@@ -89,7 +96,8 @@ export function Palette(): JSX.Element {
 			<input type="text" role="combobox" aria-label="Command" aria-expanded="true"
 				aria-autocomplete="list"
 				aria-controls="commands" aria-activedescendant={chosen}
-				placeholder="Command, function, label value or profile type"
+				placeholder={page.value ? "Command or page"
+					: "Command, function, label value or profile type"}
 				autocomplete="off" spellcheck={false} value={text.value} onKeyDown={key}
 				onInput={(event) => {
 					text.value = event.currentTarget.value;
@@ -99,7 +107,7 @@ export function Palette(): JSX.Element {
 				onPoint={(index) => (active.value = index)} />
 			{!list.length && (
 				<p class="popover-note" role="status">
-					No command, function, label value or profile type has this name.
+					{page.value ? NONE_AT_A_PAGE : NONE}
 				</p>
 			)}
 		</dialog>

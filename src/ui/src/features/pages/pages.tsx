@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../../state/keys";
 import { PAGES, type Shown, page } from "../../state/pages";
 import { dark, toggleTheme } from "../../state/preferences";
+import { helpOpen } from "../../state/overlays";
 import { showProfiles } from "../../state/place";
 import { Icon, Logo } from "../../kit/icons";
 import { lazy } from "../../kit/lazy";
@@ -45,6 +46,7 @@ const BODIES: Record<Exclude<Shown, "">, ComponentType> = {
 const keys: KeyEntry[] = [
 	{ keys: ["Escape"], does: "Back to the profiles", where: "page", run: showProfiles },
 	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },
+	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
 ];
 
 export function Pages(): JSX.Element {

@@ -48,7 +48,7 @@ function Stored(): JSX.Element {
 		for (const [key] of items) localStorage.removeItem(key);
 		location.reload();
 	};
-	if (!items.length) return <p class="muted">Nothing: everything is as it comes.</p>;
+	if (!items.length) return <p class="muted">Nothing: all settings are as they were at first.</p>;
 	const bytes = items.reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 	return (
 		<>

@@ -262,6 +262,6 @@ export function StatusPage(): JSX.Element {
 /* This browser's clock against the server's; half a second is the way. */
 function skew(serverMs: number): string {
 	const seconds = Math.round((serverMs - Date.now()) / 1000);
-	if (Math.abs(seconds) < 2) return "as this browser's";
+	if (Math.abs(seconds) < 2) return "the same as this browser's";
 	return `${describeAge(Math.abs(seconds) * 1000)} ${seconds > 0 ? "ahead of" : "behind"} this browser's`;
 }

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { fetchTargets, type Scraped, type Target } from "../../data/operations";
 import { agentCommand } from "../../model/agent_command";
-import { digits, formatBytes, formatCount, formatPercent } from "../../model/quantity";
+import { counted, digits, formatBytes, formatCount, formatPercent } from "../../model/quantity";
 import { clockTime, dayOf, describeAge } from "../../model/timerange";
 import { ScrapedTargets } from "./scraped";
 import { Answered, Copyable, PageTable, useAnswer } from "../../kit/answer";
@@ -42,15 +42,13 @@ function Troubles({ target, nowMs }: { target: Target; nowMs: number }): JSX.Ele
 		),
 		refused > 0 && (
 			<li key="refused">
-				<b>{formatCount(refused)} reports refused</b>: too old for the retention, or from the
+				<b>{counted(refused, "report")} refused</b>: too old for the retention, or from the
 				future (is its clock right?)
 			</li>
 		),
 		errors > 0 && (
 			<li key="errors">
-				<b>
-					{formatCount(errors)} {errors === 1 ? "request" : "requests"} failed
-				</b>
+				<b>{counted(errors, "request")} failed</b>
 				{target.last_error_ms ? `, the last ${ago(target.last_error_ms)}` : ""}:{" "}
 				{target.last_error}
 			</li>
@@ -87,7 +85,7 @@ function Row({ target, nowMs }: { target: Target; nowMs: number }): JSX.Element 
 			<td class="number">
 				{formatCount(target.reports)}
 				<span class="muted under">
-					{formatBytes(target.bytes)} in {formatCount(target.requests)} requests
+					{formatBytes(target.bytes)} in {counted(target.requests, "request")}
 				</span>
 			</td>
 			<td>
@@ -115,9 +113,8 @@ function Senders({ targets, nowMs }: { targets: Target[]; nowMs: number }): JSX.
 	return (
 		<>
 			<p class="muted page-note" role="status">
-				{formatCount(targets.length)} {targets.length === 1 ? "sender" : "senders"} since the
-				server started, the latest first;{" "}
-				{bad ? `${bad} need a look` : "all send without errors"}.
+				{counted(targets.length, "sender")} since the server started, the latest first;{" "}
+				{bad ? `${bad} ${bad === 1 ? "needs" : "need"} a look` : "all send without errors"}.
 			</p>
 			<PageTable
 				label="Who sends profiles"

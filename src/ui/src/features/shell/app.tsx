@@ -135,8 +135,6 @@ function Explorer(): JSX.Element {
 			{place.value.embed && <EmbedLink />}
 			<StatusLine />
 			{frameMenu.value && <FrameMenu />}
-			{helpOpen.value && <Help />}
-			{paletteOpen.value && <Palette />}
 		</div>
 	);
 }
@@ -146,6 +144,8 @@ export function App(): JSX.Element {
 		<>
 			{page.value ? <Pages /> : <Explorer />}
 			<Drop />
+			{helpOpen.value && <Help />}
+			{paletteOpen.value && <Palette />}
 		</>
 	);
 }

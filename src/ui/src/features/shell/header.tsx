@@ -17,7 +17,10 @@ import { RangePicker } from "../query/range_picker";
 
 function TypePicker(): JSX.Element {
 	const list = types.value ?? [];
-	const titles = list.map((type) => typeTitle(type.type));
+	const first = list.map((type) => typeTitle(type.type));
+	/* The same counted since the program started, and from one profile to the next. */
+	const titles = list.map(({ delta }, index) => first[index]! +
+		(!delta && first.filter((title) => title === first[index]).length > 1 ? " (since start)" : ""));
 	const isUnique = (title: string) => titles.indexOf(title) === titles.lastIndexOf(title);
 	const options = list.map((type, index) => ({
 		value: type.type,

@@ -61,16 +61,18 @@ function Frame({ node }: { node: number }): JSX.Element {
 }
 
 function Summary(): JSX.Element {
-	const { header, count } = profile.value!;
+	const { header } = profile.value!;
 	if (!header.total)
 		return <span />;
+	/* The total is neither. */
+	const count = profile.value!.count - 1;
 	const trimmed = formatPercent(header.trimmed, header.total);
 	const shown = header.trimmed
 		? `${formatCount(count)} frames; ${trimmed} is in frames too narrow to see`
 		: counted(count, "frame");
 	const facts = [
 		shown,
-		counted(header.functions, "function"),
+		counted(header.functions - 1, "function"),
 		header.reports ? counted(header.reports, "report") : "",
 	];
 	return <span class="muted number">{facts.filter(Boolean).join(" · ")}</span>;

@@ -9,6 +9,8 @@ import { clock } from "./lane_words";
 import { lanes } from "./lanes";
 
 const AXIS_SPACE = 110;
+/* More than a time takes. */
+const TEXT_WIDTH = 60;
 const AXIS_STEPS = [
 	10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5,
 	432e5, 864e5,
@@ -22,7 +24,7 @@ export function Axis({ view, width, onBrush }: {
 	const step = AXIS_STEPS.find((each) => each / perPixel >= AXIS_SPACE) ?? AXIS_STEPS.at(-1)!;
 	const first = Math.ceil((fromMs + view.left) / step) * step;
 	const marks: number[] = [];
-	for (let at = first; at < fromMs + view.right && marks.length < 50; at += step)
+	for (let at = first; at < fromMs + view.right - TEXT_WIDTH * perPixel && marks.length < 50; at += step)
 		marks.push(at);
 	const start = useRef(-1);
 	const xOf = (event: PointerEvent) => event.clientX - (event.currentTarget as HTMLElement)

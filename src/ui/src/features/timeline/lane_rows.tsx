@@ -9,10 +9,7 @@ import { openLane } from "./lane_words";
 import { chart, lanes } from "./lanes";
 
 export const ROW_HEIGHT = 18;
-/* Less room beside the bars holds no name. */
-const NAMES_WIDTH_MIN = 120;
-
-/* The lanes' rows over the graph's: a bar for each stretch of time, and the name. */
+/* The lanes' rows over the graph's: a bar for each stretch of time. */
 export function paintLanes(canvas: HTMLCanvasElement, host: HTMLElement, view: Viewport): void {
 	const [current, { nodes, profile: drawn }] = [lanes.value!, chart.value!];
 	const ratio = devicePixelRatio || 1;
@@ -23,23 +20,19 @@ export function paintLanes(canvas: HTMLCanvasElement, host: HTMLElement, view: V
 	const context = canvas.getContext("2d")!;
 	const style = getComputedStyle(host);
 	const read = (name: string) => style.getPropertyValue(name).trim();
-	const colours = { back: read("--chrome"), bar: read("--accent"), text: read("--text") };
-	const named = host.offsetLeft >= NAMES_WIDTH_MIN;
+	const colours = { back: read("--chrome"), bar: read("--accent") };
 	context.setTransform(ratio, 0, 0, ratio, 0, 0);
 	context.clearRect(0, 0, surface.width, surface.height);
-	context.font = `${read("--frame-size")} ${read("--mono")}`;
-	context.textBaseline = "middle";
 	current.list.forEach((lane, index) => {
 		const top = rowTop(view, surface, depthOf(drawn, nodes[index]!));
 		if (top > -ROW_HEIGHT && top < surface.height)
-			paintLane(context, current, lane, { view, top, width: surface.width, named, colours });
+			paintLane(context, current, lane, { view, top, width: surface.width, colours });
 	});
 }
 
 function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane,
-	{ view, top, width, named, colours }: {
-		view: Viewport; top: number; width: number; named: boolean;
-		colours: { back: string; bar: string; text: string };
+	{ view, top, width, colours }: {
+		view: Viewport; top: number; width: number; colours: { back: string; bar: string };
 	}): void {
 	const scale = width / (view.right - view.left);
 	const bottom = top + ROW_HEIGHT - 1;
@@ -55,23 +48,12 @@ function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane
 		if (value > 0 && x1! > 0 && x0! < width)
 			context.fillRect(x0!, bottom - tall, Math.max(1, x1! - x0! - 1), tall);
 	});
-	if (named)
-		return;
-	const text = `${lane.open ? "▾" : "▸"} ${lane.name}  ${formatPercent(lane.total, current.total)}`;
-	context.fillStyle = colours.back;
-	context.globalAlpha = 0.8;
-	context.fillRect(0, top, context.measureText(text).width + 12, ROW_HEIGHT - 1);
-	context.globalAlpha = 1;
-	context.fillStyle = colours.text;
-	context.fillText(text, 5, top + ROW_HEIGHT / 2);
 }
 
-/* Beside the bars; where there is no room for it, `paintLane` puts them over the bars. */
+/* Beside the bars. */
 export function Names({ current, view, host }: {
 	current: Chart; view: Viewport; host: HTMLElement;
-}): JSX.Element | null {
-	if (host.offsetLeft < NAMES_WIDTH_MIN)
-		return null;
+}): JSX.Element {
 	const surface = { width: host.clientWidth, height: host.clientHeight, rowHeight: ROW_HEIGHT };
 	const rows = current.lanes.map((lane, index) =>
 		({ lane, top: rowTop(view, surface, depthOf(current.profile, current.nodes[index]!)) }));

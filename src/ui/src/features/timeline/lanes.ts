@@ -34,12 +34,12 @@ export const found = computed(() => {
 });
 
 async function loadLanes(aborted: AbortSignal): Promise<void> {
-	const { view, range } = place.value;
+	const { view, range, matchers } = place.value;
 	if (view !== "timeline")
 		return;
 	const span = resolveRange(range, Date.now());
 	const known = await fetchLabels(selector.value, range, aborted);
-	const label = place.value.lanes || laneLabel(known);
+	const label = place.value.lanes || laneLabel(known, matchers);
 	const answer = await fetchSeries(selector.value, absoluteRange(span), barsFor(span), label, aborted);
 	if (aborted.aborted)
 		return;
