@@ -7,6 +7,7 @@ struct runs {
 	uint16_t ends[SCRIPT_FRAMES_MAX + 2]; /* the first frame behind each run */
 	size_t count;
 	bool has_rest;	   /* the last one has no end, and is not cut */
+	bool has_base;	   /* the outermost is nothing but a mark */
 	bool is_elsewhere; /* those behind some run on another stack */
 };
 
@@ -28,13 +29,19 @@ static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
 	size_t done = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		bool is_bare = words[2 * i] & SCRIPT_IS_MARK && done == i;
+
 		if (words[2 * i] & SCRIPT_ENDS_RUN)
 			runs->ends[runs->count++] = (uint16_t)(done = i + 1);
 		if (is_other_stack(words + 2 * i))
 			runs->is_elsewhere = true;
+		runs->has_base = is_bare && !runs->is_elsewhere;
 	}
-	if (done == count)
+	if (done == count) {
+		if (runs->has_base && runs->count > 1)
+			runs->count--;
 		return;
+	}
 	runs->ends[runs->count++] = (uint16_t)count;
 	runs->has_rest = !(words[2 * (count - 1)] & SCRIPT_IS_CUT);
 }

@@ -9,6 +9,7 @@
  *                               there are marks of SCRIPT_OTHER_STACK
  *   a loop more than runs       the loop of the innermost frame has not begun its run yet, or has
  *                               ended it; otherwise the outermost ones belong to other stacks
+ *   the outermost run is empty  no loop runs it: CPython 3.15 has a frame outside of all
  *   a run more than loops       its loop was not recognised: it is put innermost; or, where the
  *                               outermost has no end, that is of native functions that were called
  *                               without a loop: outside of all

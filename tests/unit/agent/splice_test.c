@@ -60,6 +60,16 @@ static void marks_are_not_shown(void **state)
 	check("LnL", "M1M", true, "L2 s1 n1 L0 ");
 }
 
+/* CPython 3.15 keeps a frame outside of all others. */
+static void a_frame_outside_of_all_has_no_loop(void **state)
+{
+	(void)state;
+	check("nLnL", "12M3MM", true, "L3 s3 n2 L1 s1 s0 n0 ");
+	check("LnL", "1M2MM", true, "L2 s2 n1 L0 s0 ");
+	check("LnL", "M1MM", true, "L2 s1 n1 L0 "); /* the innermost has not begun */
+	check("L", "MM", true, "L0 ");
+}
+
 static void a_loop_may_have_no_run_yet(void **state)
 {
 	(void)state;
@@ -168,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_follow_their_loops),
 		cmocka_unit_test(marks_are_not_shown),
+		cmocka_unit_test(a_frame_outside_of_all_has_no_loop),
 		cmocka_unit_test(a_loop_may_have_no_run_yet),
 		cmocka_unit_test(a_run_without_a_loop_is_innermost),
 		cmocka_unit_test(a_rest_without_an_end_is_outermost),
