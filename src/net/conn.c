@@ -359,7 +359,9 @@ static bool is_stuck(struct conn *conn)
 	if (left < conn->write_left)
 		pace_move(&conn->write_pace, conn->host.now_ns, conn->write_left - left);
 	conn->write_left = left;
-	return pace_is_late(&conn->write_pace, conn->host.now_ns);
+	return pace_is_late(&conn->write_pace, conn->host.now_ns) ||
+	       (service_answers_are_short(conn->owner->service) &&
+		pace_is_late_when_short(&conn->write_pace, conn->host.now_ns));
 }
 
 void conn_tick(struct conn *conn)

@@ -328,6 +328,9 @@ static struct net_server *new_server(const struct net_server_options *options)
 	server->service.budget.parent = options->memory;
 	if (options->memory && options->memory->max_bytes < server->service.budget.max_bytes)
 		server->service.budget.max_bytes = options->memory->max_bytes;
+	server->service.answers.max_bytes =
+		server->service.budget.max_bytes / SERVICE_ANSWERS_SHARE;
+	server->service.answers.parent = &server->service.budget;
 	server->connections_max =
 		options->connections_max ? options->connections_max : CONNECTIONS_DEFAULT;
 	server->owner = (struct conn_owner){

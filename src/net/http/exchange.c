@@ -22,6 +22,8 @@
 #define CONNECT_TIMEOUT_DIGITS 10	     /* what its protocol allows */
 #define STREAM_AHEAD_BYTES ((size_t)2 << 20) /* of a streamed request, beyond one message */
 
+static void answer_refusal(struct exchange *exchange, enum refusal refusal, const char *detail);
+
 struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
 			      struct slice peer, int64_t now_ns)
 {
@@ -52,6 +54,7 @@ void exchange_free(struct exchange *exchange)
 	strbuf_free(&exchange->replies);
 	strbuf_free(&exchange->replying);
 	give_body(exchange);
+	budget_give(&exchange->service->answers, exchange->answer_bytes);
 	head_free(&exchange->head);
 	strbuf_free(&exchange->path);
 	strbuf_free(&exchange->answer.lines);
@@ -141,16 +144,39 @@ size_t exchange_read(struct exchange *exchange, uint8_t *to, size_t length, bool
 	return read + more;
 }
 
+/* Pays for the answer; a single large one may have more than there is for all. */
+static bool pay_answer(struct exchange *exchange)
+{
+	struct budget *budget = &exchange->service->answers;
+	size_t bytes = exchange->answer.owned.len;
+
+	if (bytes > SMALL_ANSWER_BYTES && !exchange->answer.is_begun &&
+	    atomic_load(&budget->used_bytes) > SMALL_ANSWER_BYTES) {
+		if (!budget_take(budget, bytes))
+			return false;
+	} else {
+		budget_force(budget, bytes);
+	}
+	exchange->answer_bytes = bytes;
+	return true;
+}
+
 /* Encodes the response and trades the request's share of the budget for the answer's. */
 static void answer(struct exchange *exchange, struct net_response *response)
 {
 	response_encode(&exchange->request, response, &exchange->answer);
 	if (!exchange->answer.is_begun)
 		add_headers(exchange);
-	traffic_count_answer(&exchange->request, response);
 	give_body(exchange);
-	exchange->charged_bytes = exchange->answer.owned.len;
-	budget_force(&exchange->service->budget, exchange->charged_bytes);
+	if (pay_answer(exchange)) {
+		traffic_count_answer(&exchange->request, response);
+		return;
+	}
+	strbuf_free(&exchange->answer.lines);
+	strbuf_free(&exchange->answer.trailers);
+	strbuf_free(&exchange->answer.owned);
+	exchange->answer = (struct answer){ 0 };
+	answer_refusal(exchange, REFUSAL_ANSWERS, NULL);
 }
 
 static void answer_refusal(struct exchange *exchange, enum refusal refusal, const char *detail)
@@ -691,7 +717,7 @@ void exchange_run(struct exchange *exchange)
 
 bool exchange_watch(struct exchange *exchange)
 {
-	struct budget *budget = &exchange->service->budget;
+	struct budget *budget = &exchange->service->answers;
 	struct answer *answer = &exchange->answer;
 	struct strbuf message = { 0 };
 	bool is_other;
@@ -703,9 +729,9 @@ bool exchange_watch(struct exchange *exchange)
 		grpc_add_frame(&answer->owned, 0, strbuf_slice(&message));
 		answer->body = strbuf_slice(&answer->owned);
 		exchange->answered_bytes = 0;
-		budget_give(budget, exchange->charged_bytes);
-		exchange->charged_bytes = answer->body.len;
-		budget_force(budget, exchange->charged_bytes);
+		budget_give(budget, exchange->answer_bytes);
+		exchange->answer_bytes = answer->body.len;
+		budget_force(budget, exchange->answer_bytes);
 	}
 	strbuf_free(&message);
 	return is_other;

@@ -37,7 +37,22 @@ struct service {
 	struct slice headers, path_prefix;
 	struct durations *durations;
 	struct budget budget;
+	/*
+	 * Of it, what answers hold until they are sent. Who does not read a large one takes it from
+	 * all: so when it is short those who are slow are cut off, and a large answer that finds no
+	 * room is a refusal. Small ones are always made.
+	 */
+	struct budget answers;
 };
+
+#define SERVICE_ANSWERS_SHARE 3 /* a third of the budget */
+#define SMALL_ANSWER_BYTES ((size_t)64 << 10)
+
+/* Whether others wait for what answers hold. */
+static inline bool service_answers_are_short(const struct service *service)
+{
+	return atomic_load(&service->answers.used_bytes) > service->answers.max_bytes / 4 * 3;
+}
 
 enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_BODY, EXCHANGE_RUNNING, EXCHANGE_ANSWER };
 
@@ -62,6 +77,7 @@ struct exchange {
 	size_t body_bytes_max;
 	size_t ignored_bytes; /* of a body that its route ignores */
 	size_t charged_bytes; /* taken from the budget, given back when freed */
+	size_t answer_bytes;  /* the same of the answer, from its budget */
 	struct net_request request;
 	const struct net_route *route;
 	void *stream_state;	   /* of a streamed request: its receiver's */

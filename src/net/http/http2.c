@@ -514,6 +514,14 @@ static void watch(struct http2 *http, struct exchange *exchange)
 	nghttp2_session_resume_data(http->session, exchange->stream);
 }
 
+static bool is_reader_late(const struct exchange *exchange, int64_t now_ns)
+{
+	return pace_is_late(&exchange->pace, now_ns) ||
+	       (exchange->answer_bytes > SMALL_ANSWER_BYTES &&
+		service_answers_are_short(exchange->service) &&
+		pace_is_late_when_short(&exchange->pace, now_ns));
+}
+
 /* Acts on one exchange that may be late. False when the whole connection has to go. */
 static bool tick_exchange(struct http2 *http, struct exchange *exchange)
 {
@@ -539,7 +547,7 @@ static bool tick_exchange(struct http2 *http, struct exchange *exchange)
 		if (is_watched(exchange))
 			watch(http, exchange);
 		else if (exchange->is_answered ? waited_ns > ENGINE_LINGER_NS
-					       : pace_is_late(&exchange->pace, now_ns))
+					       : is_reader_late(exchange, now_ns))
 			nghttp2_submit_rst_stream(
 				http->session, NGHTTP2_FLAG_NONE, exchange->stream,
 				exchange->is_answered ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);

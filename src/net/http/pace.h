@@ -15,6 +15,10 @@
 #define PACE_STALL_NS (30 * CLOCK_NS_PER_S)
 #define PACE_BYTES_PER_S_MIN 1024
 
+/* What is asked of those who hold memory that others wait for. */
+#define PACE_SHORT_NS (2 * CLOCK_NS_PER_S)
+#define PACE_SHORT_BYTES_PER_S_MIN (128 * 1024)
+
 struct pace {
 	int64_t begun_at_ns, moved_at_ns;
 	int64_t bytes;
@@ -38,6 +42,14 @@ static inline bool pace_is_late(const struct pace *pace, int64_t now_ns)
 
 	return now_ns - pace->moved_at_ns > PACE_STALL_NS ||
 	       now_ns - pace->begun_at_ns > allowed_ns;
+}
+
+static inline bool pace_is_late_when_short(const struct pace *pace, int64_t now_ns)
+{
+	int64_t elapsed_ns = now_ns - pace->begun_at_ns;
+
+	return elapsed_ns > PACE_SHORT_NS &&
+	       pace->bytes < elapsed_ns / CLOCK_NS_PER_S * PACE_SHORT_BYTES_PER_S_MIN;
 }
 
 #endif

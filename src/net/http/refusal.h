@@ -31,6 +31,8 @@
 	X(STREAMING, "streaming", 501, GRPC_UNIMPLEMENTED, 0, "the call takes one message")        \
 	X(UNARY, "unary", 501, GRPC_UNIMPLEMENTED, 0,                                              \
 	  "the call streams messages: gRPC over HTTP/2 only")                                      \
+	X(ANSWERS, "answers", 503, GRPC_RESOURCE_EXHAUSTED, 1,                                     \
+	  "others have not read their large answers yet; try again")                               \
 	X(INFLIGHT, "inflight", 503, GRPC_RESOURCE_EXHAUSTED, 1, "too many bytes in flight")       \
 	X(QUEUE, "queue", 503, GRPC_UNAVAILABLE, 1, "too many requests are waiting")               \
 	X(CONNECTIONS, "connections", 503, GRPC_UNAVAILABLE, 1, "too many connections")            \

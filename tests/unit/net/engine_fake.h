@@ -183,7 +183,8 @@ static inline void engine_fake_init(struct engine_fake *fake,
 		.service = { .routes = engine_fake_routes,
 			     .routes_count =
 				     sizeof(engine_fake_routes) / sizeof(engine_fake_routes[0]),
-			     .budget = { .max_bytes = 1 << 20 } },
+			     .budget = { .max_bytes = 1 << 20 },
+			     .answers = { .max_bytes = 1 << 20 } },
 		.queue_max = ENGINE_FAKE_QUEUE_MAX,
 	};
 	fake->service.durations = durations_new(fake->service.routes, fake->service.routes_count);
