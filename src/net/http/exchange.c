@@ -263,6 +263,7 @@ static bool is_host_known(const struct exchange *exchange, const struct net_rout
 {
 	const struct hosts *hosts = exchange->service->hosts;
 	const struct net_request *request = &exchange->request;
+	struct slice authority;
 	bool is_named = false, is_known = true;
 
 	if (!hosts || (route && route->role == NET_ROLE_PROBE))
@@ -273,6 +274,9 @@ static bool is_host_known(const struct exchange *exchange, const struct net_rout
 		is_named = true;
 		is_known &= hosts_permit(hosts, request->headers[i].value);
 	}
+	/* Who names it in the target, too, means that one (RFC 9112, section 3.2.2). */
+	if (uri_authority(head_text(&exchange->head, exchange->head.target), &authority))
+		is_known &= hosts_permit(hosts, authority);
 	return is_named ? is_known : hosts_permit(hosts, (struct slice){ 0 });
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http/uri.h"
 
+#include <string.h>
 #include <strings.h>
 
 static bool starts_with_scheme(struct slice target, struct slice scheme)
@@ -8,18 +9,29 @@ static bool starts_with_scheme(struct slice target, struct slice scheme)
 	return target.len > scheme.len && !strncasecmp(target.data, scheme.data, scheme.len);
 }
 
+bool uri_authority(struct slice target, struct slice *ret)
+{
+	size_t len = 0;
+
+	if (!starts_with_scheme(target, SLICE_LITERAL("http://")) &&
+	    !starts_with_scheme(target, SLICE_LITERAL("https://")))
+		return false;
+	target = slice_tail(target, slice_find_byte(target, '/') + 2);
+	while (len < target.len && !strchr("/?#", target.data[len]))
+		len++;
+	*ret = (struct slice){ target.data, len };
+	return true;
+}
+
 bool uri_split(struct slice target, struct slice *ret_path, struct slice *ret_query)
 {
-	struct slice path, fragment;
+	struct slice path, fragment, authority;
 
 	target = slice_cut(target, '#', &fragment);
-	if (starts_with_scheme(target, SLICE_LITERAL("http://")) ||
-	    starts_with_scheme(target, SLICE_LITERAL("https://"))) {
-		size_t slash;
-
-		target = slice_tail(target, slice_find_byte(target, '/') + 2);
-		slash = slice_find_byte(target, '/');
-		target = slash == SIZE_MAX ? SLICE_LITERAL("/") : slice_tail(target, slash);
+	if (uri_authority(target, &authority)) {
+		target = slice_tail(target, (size_t)(authority.data - target.data) + authority.len);
+		if (!target.len)
+			target = SLICE_LITERAL("/");
 	}
 	if (!target.len || target.data[0] != '/')
 		return false;

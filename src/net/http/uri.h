@@ -13,6 +13,9 @@
  */
 bool uri_split(struct slice target, struct slice *ret_path, struct slice *ret_query);
 
+/* "host:80" of "http://host:80/path"; false when the target has only a path. */
+bool uri_authority(struct slice target, struct slice *ret);
+
 /*
  * Appends the decoded text to `out`. False on a '%' without two hex digits, and on an encoded NUL,
  * which nothing behind us could carry; `out` then holds what came before.
