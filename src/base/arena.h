@@ -24,12 +24,11 @@ void arena_init(struct arena *arena, size_t budget_bytes);
 void arena_free(struct arena *arena); /* everything; the arena may be used again */
 
 /*
- * For a process that answers many requests: large chunks of what is freed, `bytes` at most, wait
- * for the next arenas of any thread. Pages that the system gives anew cost more than clearing
- * these.
+ * Keeps large freed chunks, `bytes` at most, for the next arenas of any thread, because fresh pages
+ * from the system cost more than clearing used ones. For a process that answers many requests.
  */
 void arena_keep_spares(size_t bytes);
-/* Gives up those that nobody took since it was called last; returns how many bytes still wait. */
+/* Frees the spare chunks that nobody took since the last call; returns the bytes that remain. */
 size_t arena_age_spares(void);
 
 /* Zeroed, 16-byte aligned. NULL when over budget. */

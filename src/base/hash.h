@@ -31,7 +31,7 @@ static inline uint64_t hash_pair(uint64_t a, uint64_t b)
 	return hash_product(a ^ hash_secrets[0], b ^ hash_secrets[1]);
 }
 
-/* 128 bits, keyed alike, that stand for what they are made of where comparing it is too slow. */
+/* A keyed 128-bit hash that stands for the bytes themselves where comparing those is too slow. */
 struct hash_wide {
 	uint64_t low, high;
 };

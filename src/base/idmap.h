@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IDMAP_NONE UINT32_MAX /* never a valid id */
+#define IDMAP_NONE UINT32_MAX	  /* never a valid id */
 #define IDMAP_ENTRY_BYTES_MAX 32u /* for who pays for entries: while the map grows */
 
 struct idmap {
@@ -59,8 +59,8 @@ static inline uint32_t idmap_find(const struct idmap *map, uint64_t hash, idmap_
 }
 
 /*
- * For who looks up many: brings near what a look-up will read first, and then guesses its answer
- * (IDMAP_NONE: surely absent), so that the caller can bring that object near too.
+ * For batches of look-ups: idmap_prefetch prefetches the slot; idmap_guess then guesses the answer
+ * (IDMAP_NONE: surely absent), so that the caller can prefetch the object, too.
  */
 static inline void idmap_prefetch(const struct idmap *map, uint64_t hash)
 {

@@ -4,9 +4,9 @@
  *
  * Ranks rule out deadlocks: a thread takes locks in rising order of rank. Builds with tests
  * (-Dtests=true, which defines LOCK_CHECKS_ORDER) abort with both names when a thread takes a lock
- * of a rank that it has reached already; lock_try cannot wait for anyone and is exempt. Every build
- * aborts when a thread takes a lock twice, gives one that it does not hold, or fails
- * lock_assert_held: beyond the mutex this costs one load and one store of the owner.
+ * whose rank is not above those it holds; lock_try never waits and is exempt. Every build aborts
+ * when a thread takes a lock twice, gives one that it does not hold, or fails lock_assert_held:
+ * beyond the mutex this costs one load and one store of the owner.
  *
  * The caller owns the struct, and must not move it. Any thread may call; a lock is given by the
  * thread that took it. Conditions are on the monotonic clock. A wait may return early: callers

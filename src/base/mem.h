@@ -27,20 +27,20 @@ char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull, 
 #define MEM_HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 /*
- * Asks for huge pages where a range is large enough to be worth them: look-ups that hop about in it
- * then find the page's address in the processor's cache. Only a wish.
+ * Asks for huge pages if the range is large enough: random look-ups in it then miss the TLB less
+ * often. A hint only.
  */
 void mem_prefer_huge_pages(void *data, size_t bytes);
 
 /*
- * Gets the whole pages of a range that is about to be written: one call instead of a fault for
- * each. Where a fresh page is read before it is written, there are even two faults, and for the
- * second one all processors that run this process are stopped. Only a wish: not before Linux 5.14.
+ * Populates the whole pages of a range that is about to be written: one call instead of a fault per
+ * page. (A fresh page that is read before it is written even faults twice, and the second fault
+ * interrupts all CPUs that run this process.) A hint only; no effect before Linux 5.14.
  */
 void mem_populate(void *data, size_t bytes);
 
 /*
- * Zeroed pages of their own, huge ones where the range is large enough, for what is hopped about in
+ * Maps zeroed pages, huge ones if the range is large enough, for tables that are accessed at random
  * at once: otherwise the first touch of each small page is a fault.
  */
 void *mem_map_pages(size_t bytes) __attribute__((returns_nonnull));
@@ -50,9 +50,9 @@ void mem_unmap_pages(void *data, size_t bytes);
 void *mem_map_range(size_t bytes, int protection, int flags);
 
 /*
- * For a process of many threads that must stay small; before the first of them starts. Otherwise
- * each thread keeps a heap of its own, and what large requests leave behind is never given back:
- * the allocator learns from them to cut the next ones out of its heaps.
+ * Bounds the number of heaps, and gives large blocks pages of their own. For a process of many
+ * threads that must stay small; call it before the first thread starts. Otherwise each thread keeps
+ * a heap, and the allocator, which adapts to large requests, never returns their memory.
  */
 void mem_bound_heaps(void);
 
@@ -74,10 +74,10 @@ void mem_bound_heaps(void);
 		}                                                                                  \
 	} while (0)
 
-/* Gives back what was freed of the heaps; some ms when that is much. */
+/* Returns freed heap memory to the system; takes some ms if there is much. */
 void mem_trim(void);
 
-/* What of the process is in memory; all 0 where /proc cannot be read. Walks the heaps. */
+/* The resident memory of this process; all 0 if /proc cannot be read. Walks the heaps. */
 struct mem_resident {
 	int64_t unused_bytes; /* its own, beyond what the heaps have in use */
 	int64_t mapped_bytes; /* of files, and shared */

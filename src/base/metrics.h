@@ -7,8 +7,8 @@
  * relaxed atomic add, safe from any thread. A metric may carry one fixed label set in its text
  * form: `{reason="late"}`.
  *
- * What has label sets that come and go, or buckets, is rendered by whoever keeps it: a
- * metric_collector, called by metrics_render.
+ * Metrics with changing label sets or with buckets are rendered by their owner: a metric_collector,
+ * which metrics_render calls.
  */
 #ifndef FIRN_BASE_METRICS_H
 #define FIRN_BASE_METRICS_H
@@ -64,7 +64,9 @@ struct metric_collector {
 };
 
 void metrics_add_collector(struct metric_collector *collector);
-/* When it returns, `render` neither runs nor will. One that was never added is let be. */
+/*
+ * When it returns, `render` does not run and never will. Accepts a collector that was never added.
+ */
 void metrics_remove_collector(struct metric_collector *collector);
 
 /* The HELP and TYPE lines of a family; `type` is "counter", "gauge" or "histogram". */

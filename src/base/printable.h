@@ -3,10 +3,11 @@
  * printable - outside text that a terminal or a log may show: names of threads, functions and
  * files, label values, messages that quote them, answers of other machines.
  *
- * What a terminal obeys is shown as \uXXXX instead: control characters (C0, DEL, and C1, which
- * UTF-8 writes in two bytes), what turns the direction of writing (its reader would see other text
- * than is there), line and paragraph separators, and bytes that are no UTF-8. All else stays, the
- * backslash too; JSON stays the same JSON. Everything that prints text goes through here.
+ * Characters that a terminal obeys are shown as \uXXXX: control characters (C0, DEL, and C1, which
+ * UTF-8 writes in two bytes), marks that change the direction of writing (which would show other
+ * text than is there), line and paragraph separators, and bytes that are not UTF-8. All else stays,
+ * the backslash too, so JSON keeps its values. Everything that prints outside text goes through
+ * here.
  */
 #ifndef FIRN_BASE_PRINTABLE_H
 #define FIRN_BASE_PRINTABLE_H
@@ -18,16 +19,16 @@
 /* Appends `text` as part of one line: ends of lines and tabs are shown as \u000a and \u0009. */
 void printable_add(struct strbuf *out, struct slice text);
 
-/* The same of text that has lines: these and tabs stay. */
+/* The same for text of several lines: line ends and tabs stay. */
 void printable_add_lines(struct strbuf *out, struct slice text);
 
 /*
- * Bytes of the character that `text` (not empty) begins with when it may not be shown, and its
- * number in *ret_code (of a byte that is no UTF-8: the byte); 0 when it may.
+ * The length of the first character of `text` (not empty) if it may not be shown, with its code
+ * point (or the byte that is not UTF-8) in *ret_code; 0 if it may be shown.
  */
 size_t printable_command(struct slice text, uint32_t *ret_code);
 
-/* Printing, as printable_add_lines. */
+/* Print as printable_add_lines does. */
 void printable_write(FILE *to, struct slice text);
 void printable_print(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

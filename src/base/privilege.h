@@ -34,8 +34,8 @@ struct privilege_user {
 };
 
 /*
- * Keeps what the role has of what this process has, and becomes `user` (NULL: stays who it is).
- * Capabilities are of the calling thread: to be called before any other is started. On an error
+ * Reduces this process to the privileges of the role, and becomes `user` (NULL: stays who it is).
+ * Capabilities belong to the calling thread, so call it before any other thread starts. On an error
  * the process must end: it may have given up a part.
  */
 MUST_USE int privilege_enter(enum privilege_role role, const struct privilege_user *user,
@@ -48,21 +48,20 @@ MUST_USE int privilege_enter(enum privilege_role role, const struct privilege_us
 MUST_USE bool privilege_keep(uint64_t capabilities, const struct privilege_user *user);
 
 /*
- * Puts a capability aside, of the calling thread alone, to see what can be done without it; false
- * when it does not have it. privilege_take_up has it back.
+ * Drops a capability of the calling thread for a while, to test what works without it; false if the
+ * thread does not have it. privilege_take_up restores it.
  */
 MUST_USE bool privilege_put_aside(unsigned capability);
 void privilege_take_up(unsigned capability);
 
-/* The capabilities of a role on this kernel, as bits; those of a mask, by name: "CAP_BPF CAP_KILL".
- */
+/* The capabilities of a role on this kernel, as a mask; the names of a mask: "CAP_BPF CAP_KILL". */
 uint64_t privilege_capabilities(enum privilege_role role);
 void privilege_names(uint64_t capabilities, struct strbuf *out);
 
 /*
- * Who reads hostile bytes when root starts firn: the user firn-symbols where there is one, else a
- * number that nobody else has. False when this process cannot become another user: it is not root,
- * or of a user namespace without that number.
+ * Finds the user that reads hostile bytes when root starts firn: firn-symbols if it exists, else a
+ * uid that nobody else has. False if this process cannot become another user: it is not root, or
+ * its user namespace lacks that uid.
  */
 MUST_USE bool privilege_find_worker(struct privilege_user *ret);
 

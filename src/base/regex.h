@@ -28,8 +28,8 @@ void regex_free(struct regex *regex);
 
 bool regex_matches_whole(const struct regex *regex, const char *text, size_t len); /* anchored */
 /*
- * What a match of so many bytes costs at most, in steps of a few nanoseconds: patterns whose states
- * do not fit into memory are followed through all of the program for each byte.
+ * The most that a match of `len` bytes can cost, in steps of a few nanoseconds. Patterns whose
+ * states do not fit into memory cost the whole program for each byte.
  */
 uint32_t regex_steps(const struct regex *regex, size_t len);
 bool regex_matches_part(const struct regex *regex, const char *text, size_t len); /* search */
@@ -41,8 +41,8 @@ struct regex_group {
 };
 
 /*
- * Fills `groups` (0 is the whole match, as many as asked for) when the whole text matches,
- * or, of regex_find, the first match in it. More groups than the pattern has are NULL.
+ * Fills `count` groups (0 is the whole match): if the whole text matches; for regex_find, of the
+ * first match from `from` on. Groups that the pattern lacks are NULL.
  */
 #define REGEX_GROUPS_MAX 64
 bool regex_capture_whole(const struct regex *regex, const char *text, size_t len,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * filter_program - writes the program that the kernel asks about each system call of a process
- * (seccomp(2), classic BPF). It is read from its beginning on: the first rule that matches
- * decides, so the calls that are most frequent come first. Callers end it with a verdict for all
- * other calls, and set it.
+ * (seccomp(2), classic BPF). The first rule that matches decides, so the most frequent calls come
+ * first. Callers end it with a verdict for all other calls, and install it.
  *
- * Verdicts are SECCOMP_RET_*. Of an argument the low 32 bits are asked, which suffice for flags,
- * descriptors and process ids. One thread at a time; more than FILTER_PROGRAM_MAX instructions end
- * the process, since lists of calls are our own.
+ * Verdicts are SECCOMP_RET_*. Rules see the low 32 bits of an argument, which suffice for flags,
+ * descriptors and process ids. One thread at a time; more than FILTER_PROGRAM_MAX instructions
+ * abort, since lists of calls are our own.
  */
 #ifndef FIRN_BASE_CONFINE_FILTER_PROGRAM_H
 #define FIRN_BASE_CONFINE_FILTER_PROGRAM_H
@@ -42,8 +41,8 @@ void filter_program_value(struct filter_program *program, int number, unsigned a
 void filter_program_end(struct filter_program *program, uint32_t verdict);
 
 /*
- * In force from now on, for this thread and those that it starts. With `logged` the kernel logs
- * what is refused, but those before 4.14. 0, or -1 with errno.
+ * Installs the filter for this thread and those that it starts. With `logged` the kernel logs
+ * refused calls (4.14 and later). 0, or -1 with errno.
  */
 MUST_USE int filter_program_set(struct filter_program *program, bool logged);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege_filter - system calls that a process is refused from now on (seccomp). A refused call
- * fails, with EPERM if it is of a kind below and ENOSYS if nothing is known of it, so that
- * libraries take the way that they have for older kernels; nobody is killed over it. The kernel
- * logs each (audit type 1326), as far as it logs at all.
+ * privilege_filter - refuses kinds of system calls to this process (seccomp). A refused call fails:
+ * with EPERM if it is of a kind below, with ENOSYS if we do not know the call, so that libraries
+ * fall back as on older kernels. No process is killed. The kernel logs refused calls (audit type
+ * 1326).
  *
  * docs/decisions/0012-agent-calls.md says why so.
  */

@@ -5,9 +5,9 @@
  *
  *     size_t first = bisect(0, count, i, items[i].start <= address);
  *
- * `is_before` is an expression of the place `at`. It holds at places that stand together at the
- * front, as in what is sorted, and is asked of about log2(to - from) places. Inline: a search costs
- * what a loop of one's own would.
+ * `is_before` is an expression of the place `at`. It must hold for a prefix of the places and no
+ * others, as in a sorted array; about log2(to - from) places are tested. Inline: a search costs
+ * what a hand-written loop would.
  */
 #ifndef FIRN_BASE_ORDER_BISECT_H
 #define FIRN_BASE_ORDER_BISECT_H

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap - the first of many items at items[0], at the cost of a comparison per doubling of their
- * number when one comes or goes: the children of place i are 2i + 1 and 2i + 2, and no child comes
- * before its parent.
+ * heap - a binary heap: items[0] comes first, and adding or removing an item costs O(log n). The
+ * children of place i are 2i + 1 and 2i + 2, and no child comes before its parent.
  *
- * `a_before_b` is an expression of two items, `a` and `b`, whose names the caller gives. Inline: a
- * heap costs what a loop of one's own would.
+ * `a_before_b` is an expression of two items, `a` and `b`, whose names the caller gives. Inline.
  */
 #ifndef FIRN_BASE_ORDER_HEAP_H
 #define FIRN_BASE_ORDER_HEAP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sort - numbers by one digit: passes over the digits of a key, lowest first, sort by all of it, in
- * time that goes with the number of keys alone, whatever order they come in.
+ * sort - one pass of a radix sort. Passes over all digits of a key, lowest first, sort by the whole
+ * key, in time linear in the number of keys.
  */
 #ifndef FIRN_BASE_ORDER_SORT_H
 #define FIRN_BASE_ORDER_SORT_H
@@ -14,8 +14,8 @@
 #define SORT_DIGIT_BITS_MAX 10u
 
 /*
- * By the digit of `bits` bits (a constant) at bit `shift`, into `to`, which is another array; equal
- * digits keep their order.
+ * Sorts `from` into `to`, another array, by the digit of `bits` bits (a constant) at bit `shift`.
+ * Stable.
  */
 static inline void sort_by_digit(const uint64_t *from, uint64_t *to, size_t count, unsigned shift,
 				 unsigned bits)

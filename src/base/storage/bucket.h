@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bucket - what object storage does: named byte strings that are put whole, read in ranges, listed
- * by name, and removed. net/s3 has the real one; tests have one that can be cut at every call.
+ * bucket - object storage: named byte strings that are put whole, read in ranges, listed by name
+ * and removed. net/s3 is the real one; tests have one that can fail at every call.
  *
  * Keys are relative to where the bucket was opened; ASCII of [A-Za-z0-9/._-]. A call that returns
- * an error may have happened or not: its answer may be what was lost. Any thread. Calls block, and
- * repeat by themselves what is worth repeating.
+ * an error may have taken effect: perhaps only its answer was lost. Any thread. Calls block, and
+ * retry where that can help.
  */
 #ifndef FIRN_BASE_STORAGE_BUCKET_H
 #define FIRN_BASE_STORAGE_BUCKET_H
@@ -34,8 +34,8 @@ typedef int bucket_entry_f(void *context, const struct bucket_entry *entry, stru
 
 struct bucket {
 	/*
-	 * Durable when it returns. With `only_new` the object was not there before: ERR_EXISTS,
-	 * also when the call itself put it and lost the answer, so look whose it is then.
+	 * Durable when it returns. `only_new`: ERR_EXISTS if the object exists, even if this call
+	 * put it and lost the answer; the caller then checks whose it is.
 	 */
 	int (*put)(struct bucket *bucket, const char *key, struct slice bytes, bool only_new,
 		   struct err *err);
@@ -50,9 +50,9 @@ struct bucket {
 	int (*size)(struct bucket *bucket, const char *key, uint64_t *ret, struct err *err);
 	int (*remove)(struct bucket *bucket, const char *key, struct err *err); /* or is gone */
 	/*
-	 * Keys that begin with the prefix, in order, those after `after` (NULL: all). With
-	 * `folders`, of names that have a '/' behind the prefix only the part up to it, once,
-	 * before or behind the others.
+	 * Lists the keys that begin with the prefix and come after `after` (NULL: all), in order.
+	 * With `folders`, keys with a '/' behind the prefix are listed once, cut there, before or
+	 * after the others.
 	 */
 	int (*list)(struct bucket *bucket, const char *prefix, const char *after, bool folders,
 		    bucket_entry_f *entry, void *context, struct err *err);
