@@ -2,14 +2,14 @@
 /*
  * query - answers over segments (a store's snapshot, or the tables of `firn record`).
  *
- *   select (series by matchers, reports by time) -> accumulate (dense counter per stack and group)
- *   -> name (frame -> inline chain of functions) -> collapse -> one reverse pass -> struct tree
+ * select (series by matchers, reports by time) -> accumulate (dense counter per stack and group) ->
+ * merge (tries) -> name (frame -> inline chain of functions) -> collapse -> struct tree
  *
  * Knows nothing of HTTP. Each call has a memory budget, a deadline and a cancel flag; going over
  * fails that call (ERR_NO_MEMORY, ERR_DEADLINE, ERR_CANCELLED), never the process. Numbers are
  * exact. A segment that cannot be read is left out: the answer counts them (parts_unreadable).
- * Calls share a memory budget (query_pool) and nothing else. They may run at the same time, each
- * over segments of its own.
+ * Calls share a memory budget (query_pool) and the indexes of functions (index_cache), nothing
+ * else. They may run at the same time, each over segments of its own.
  */
 #ifndef FIRN_SERVER_QUERY_QUERY_H
 #define FIRN_SERVER_QUERY_QUERY_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series_part - the series of a query dealt out to parts, evenly, so that each can be asked for
- * by itself (query_params.part): how series differ from each other is seen so.
+ * series_part - divides the series of a query evenly into parts that can be queried one by one
+ * (query_params.part), to measure how series differ from each other.
  *
- * A series is known by its labels alone, hence it falls to the same part in both sides of a diff.
- * Pure functions over the caller's arrays; any thread.
+ * The labels of a series decide its part, so it is in the same part on both sides of a diff. Pure
+ * functions over the caller's arrays; any thread.
  */
 #ifndef FIRN_SERVER_QUERY_SERIES_PART_H
 #define FIRN_SERVER_QUERY_SERIES_PART_H

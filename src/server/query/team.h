@@ -4,9 +4,9 @@
  *
  * A query takes the CPUs that this process may use, divided by the queries that run just now, or as
  * many as query_limits.threads_max says. Threads live for one call: they cost some 30 us each, so
- * callers say whether there is enough to do (`cost`, in ns or so). Which thread takes which
- * step is left to chance; steps therefore write to places of their own, and what they made is put
- * together in the order of their indexes.
+ * callers say whether there is enough to do (`cost`, in ns or so). Which thread takes which step
+ * varies; steps therefore write to places of their own, and the results are combined in the order
+ * of their indexes.
  */
 #ifndef FIRN_SERVER_QUERY_TEAM_H
 #define FIRN_SERVER_QUERY_TEAM_H

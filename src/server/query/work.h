@@ -69,8 +69,8 @@ void work_step_done(struct work *work, enum query_step step);
 struct query_stats work_stats(const struct work *work);
 
 /*
- * Reads a block into the thread's buffer and counts it. When the segment's owner cannot, the
- * segment is marked as unreadable (-ERR_CORRUPT): query.c asks again without it.
+ * Reads a block into the thread's buffer and counts it. If the segment's owner cannot read it, the
+ * segment is marked as unreadable (-ERR_CORRUPT): query.c runs the query again without it.
  */
 int work_read(struct work *work, struct segment *segment, uint32_t block, enum segment_want want,
 	      struct segment_block *ret, struct err *err);
@@ -83,13 +83,15 @@ int work_read_heads(struct work *work, struct segment *segment, uint32_t block,
 int work_load_stacks(struct work *work, struct segment *segment, struct err *err);
 void work_drop_stacks(struct work *work, struct segment *segment);
 
-/* `rc`, but 0 when that segment alone is at fault: then work_lost fails once all had their turn. */
+/*
+ * `rc`, but 0 if only that segment failed: then work_lost fails after all segments had their turn.
+ */
 int work_spare(const struct segment *segment, int rc);
 int work_lost(const struct work *work, struct err *err);
 
 /*
- * True if a query that returned `rc` is to be asked again, because more of the source turned out to
- * be unreadable than `*unreadable` (from 0): how many partitions that are.
+ * True if a query that returned `rc` is to run again, because more partitions of the source turned
+ * out to be unreadable than `*unreadable` (at first 0), which is updated.
  */
 bool work_again(const struct query_source *source, int rc, size_t *unreadable);
 
@@ -106,7 +108,7 @@ bool work_may_end(const struct work *work);
 /* The error of work_check about memory; for failed allocations. */
 int work_over_budget(const struct work *work, struct err *err);
 
-/* Steps of what cannot fail: the next work_tick counts them. */
+/* Counts steps where failing is not possible: the next work_tick checks. */
 static inline void work_note(struct work *work, uint32_t steps)
 {
 	if (__builtin_add_overflow(work->ticks, steps, &work->ticks))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules - what a diff must not show: "total>5% significant, func("^json_")>10%" (docs/api.md).
+ * rules - conditions that a diff must not meet: "total>5% significant, func("^json_")>10%"
+ * (docs/api.md).
  *
- * Rules are separated by ',' or ';', any that holds is a breach; the terms of a rule, separated by
- * blanks, have to hold together, those about functions for one and the same function.
+ * Rules are separated by ',' or ';'; each one that holds is a breach. A rule holds if all its terms
+ * do, which blanks separate; terms about functions must hold for the same function.
  */
 #ifndef FIRN_SERVER_QUERY_DIFF_RULES_H
 #define FIRN_SERVER_QUERY_DIFF_RULES_H
@@ -46,11 +47,11 @@ struct rules {
 int rules_parse(struct slice text, struct rules *ret, struct err *err);
 void rules_free(struct rules *rules);
 
-/* True if an answer has to be judged for significance (compare.h). */
+/* True if the rules need `compare` (compare.h). */
 bool rules_need_comparison(const struct rules *rules);
 
 /*
- * One line per breached rule, which says what breached it, to `report`; *ret: how many there are.
+ * Writes one line per breached rule, which says what breached it, to `report`; *ret: how many.
  * Regular expressions may take long: fails as query_limits_check does. `limits` may be NULL.
  */
 int rules_judge(const struct rules *rules, const struct tree *tree,

@@ -2,12 +2,12 @@
 /*
  * series_noise - how exactly the points of a time series are known.
  *
- * A point counts samples: of n that are independent, another sample of the same program has n, give
- * or take sqrt(n). How much more programs vary is seen from each point to its neighbour, so that
- * slow changes, which are what the series shows, do not count: (x - y)^2 / (x + y) is 1 in the mean
- * for points of equal length that differ by sampling alone (for lengths s and t,
- * (x t - y s)^2 / (s t (x + y))); the mean of that is the dispersion, never taken for less than 1.
- * A point's length is its number of reports. Pure functions.
+ * A point counts samples: if n samples are independent, another run has n, give or take sqrt(n).
+ * Programs vary more than that; how much more is measured between neighbouring points, so that slow
+ * changes, which the series is meant to show, do not count: (x - y)^2 / (x + y) is 1 in the mean
+ * for points of equal length that differ by sampling alone (for lengths s and t, (x t - y s)^2 / (s
+ * t (x + y))); the mean of that is the dispersion, never taken for less than 1. A point's length is
+ * its number of reports. Pure functions.
  */
 #ifndef FIRN_SERVER_QUERY_DIFF_SERIES_NOISE_H
 #define FIRN_SERVER_QUERY_DIFF_SERIES_NOISE_H
@@ -21,10 +21,10 @@ struct series_noise {
 	double dispersion, freedom;
 };
 
-/* How many samples a value of 1 of these series is; 0: nothing can be said of them. */
+/* How many samples a value of 1 of these series stands for; 0: values do not count samples. */
 double series_noise_samples(const struct query_series_set *set);
 
-/* samples_per_value as in struct significance; with 0 there is nothing to say. */
+/* samples_per_value as in struct significance; 0 gives SIGNIFICANCE_NONE. */
 struct series_noise series_noise_of(const struct query_series *series, double samples_per_value);
 
 /* The 95 % interval of a point's value, when the method is not SIGNIFICANCE_NONE. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function_index - of the stacks of some segments: which row of a table each ends in, and where in
- * their trie each row occurs. With it, and a value per stack, a table needs neither frames, nodes
- * nor names: flat is a sum per row, cum the sum over the stacks below the row's occurrences.
+ * function_index - maps each stack of some segments to the table row that it ends in, and each row
+ * to where it occurs in their trie. With it, and a value per stack, a table needs neither frames,
+ * nodes nor names: flat is a sum per row, cum the sum over the stacks below the row's occurrences.
  *
  * Segments of one service, day after day, have much the same stacks: an index of all of them has
  * each stack once, and for each segment only the numbers of its slots' stacks.
  *
- * Stacks are numbered in pre-order, so that what is below a node is a range of them. An occurrence
- * is such a range; those of one row are in pre-order, nested ones behind what they are in. Rows
- * that some stack ends in come first; of both kinds, the row with the smaller hash.
+ * Stacks are numbered in pre-order, so that the stacks below a node are a range. An occurrence is
+ * such a range; the occurrences of a row are in pre-order, nested ones after the one that contains
+ * them. Rows in which some stack ends come first; within both kinds rows are sorted by hash.
  *
- * Names are those of one way to show them (demangle), at one version of the resolver: who keeps an
- * index sees to it that it is not used for another (index_cache.h). Immutable: any thread may read.
+ * Names are those of one demangle mode and one version of the resolver; index_cache.h uses an index
+ * for no other. Immutable: any thread may read.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_FUNCTION_INDEX_H
 #define FIRN_SERVER_QUERY_INDEX_FUNCTION_INDEX_H
@@ -31,7 +31,7 @@ struct function_index_name {
 	uint64_t hash;
 };
 
-/* A binary that its addresses were looked up in. */
+/* A binary in which addresses were looked up. */
 struct function_index_binary {
 	struct slice build_id, mapping;
 	bool by_offset;
@@ -68,14 +68,14 @@ struct function_index {
 };
 
 /*
- * Of segments that are loaded, and given back, one after the other. *ret is NULL, without an error,
- * where names are pending. Errors are those of reading and of `limits`.
+ * Loads the segments one after the other. *ret is NULL, without an error, if names are pending.
+ * Errors are those of reading and of `limits`.
  */
 int function_index_make(struct segment *const *segments, size_t count, struct resolver *resolver,
 			const struct query_params *params, struct function_index **ret,
 			struct err *err);
 
-/* A copy in one block of memory, of just the size; `made` is of no use afterwards. */
+/* A copy in one block of memory of the exact size; consumes `made`. */
 struct function_index *function_index_pack(struct function_index *made);
 void function_index_free(struct function_index *index); /* accepts NULL */
 size_t function_index_bytes(const struct function_index *index);
@@ -114,7 +114,7 @@ struct function_occurrences {
 
 struct function_occurrences function_index_of_row(const struct function_index *index, uint32_t row);
 
-/* 0: of all items together; i + 1: of item i. Not nested. */
+/* `item` 0: all items together; i + 1: item i. Not nested. */
 struct function_occurrences function_index_of_item(const struct function_index *index,
 						   uint32_t item);
 bool function_occurrences_next(struct function_occurrences *occurrences,

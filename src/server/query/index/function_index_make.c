@@ -7,11 +7,11 @@
 #include "server/query/sum/trie_union.h"
 #include "server/query/name/name.h"
 
-#define SPOT_NEW UINT32_MAX
+#define PLACE_NEW UINT32_MAX
 
 /* What a frame means: its lines, outermost first. */
 struct index_place {
-	uint32_t line_first, line_count; /* SPOT_NEW: not known yet */
+	uint32_t line_first, line_count; /* PLACE_NEW: not known yet */
 	uint32_t item;			 /* why it has no name; 0: it has */
 };
 
@@ -45,7 +45,7 @@ struct making {
 	struct index_row *rows;
 	size_t rows_count, rows_capacity;
 	struct idmap map;
-	struct index_place *spots; /* by frame */
+	struct index_place *places; /* by frame */
 	struct line *lines;
 	size_t lines_count, lines_capacity;
 	uint32_t *before; /* by node: the stacks before it; one more at the end */
@@ -117,7 +117,7 @@ static uint32_t row_of_line(struct making *making, const struct frame *frame,
 	return row_of(making, &key, hash);
 }
 
-static bool find_spot(struct making *making, uint32_t id, struct index_place *spot)
+static bool find_place(struct making *making, uint32_t id, struct index_place *found)
 {
 	const struct frame *frame = &making->view->frames[id];
 	const struct name_chain *chain = name_frame(&making->names, id);
@@ -125,7 +125,7 @@ static bool find_spot(struct making *making, uint32_t id, struct index_place *sp
 	assert(id < making->view->frames_count);
 	if (!chain)
 		return false;
-	*spot = (struct index_place){ (uint32_t)making->lines_count, chain->line_count, 0 };
+	*found = (struct index_place){ (uint32_t)making->lines_count, chain->line_count, 0 };
 	for (uint32_t i = chain->line_count; i-- > 0;) {
 		const struct name_line *line = &making->names.lines[chain->line_first + i];
 		uint32_t row = row_of_line(making, frame, line);
@@ -135,7 +135,7 @@ static bool find_spot(struct making *making, uint32_t id, struct index_place *sp
 			return false;
 		making->lines[making->lines_count++] = (struct line){ row, line->inlined };
 		if (name_line_missing(&making->names, line)) {
-			spot->item = name_line_missing(&making->names, line);
+			found->item = name_line_missing(&making->names, line);
 			making->rows[row].is_unnamed = true;
 		}
 	}
@@ -150,20 +150,20 @@ static bool has_stacks_below(const struct making *making, uint32_t node)
 /* Meets rows, counts their occurrences. */
 static int meet_nodes(struct making *making, struct err *err)
 {
-	assert(making->view && making->spots);
+	assert(making->view && making->places);
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
 		uint32_t frame = making->view->nodes[node].frame;
-		struct index_place *spot = &making->spots[frame];
+		struct index_place *found = &making->places[frame];
 		int rc = work_tick(making->work, 4, err);
 
 		if (rc)
 			return rc;
 		if (!has_stacks_below(making, node))
 			continue;
-		if (spot->line_count == SPOT_NEW && !find_spot(making, frame, spot))
+		if (found->line_count == PLACE_NEW && !find_place(making, frame, found))
 			return work_over_budget(making->work, err);
-		for (uint32_t i = 0; i < spot->line_count; i++) {
-			uint32_t row = making->lines[spot->line_first + i].row;
+		for (uint32_t i = 0; i < found->line_count; i++) {
+			uint32_t row = making->lines[found->line_first + i].row;
 
 			making->rows[row].occurrences++;
 			making->row_at[node] = row + 1;
@@ -221,13 +221,13 @@ static bool collect_entries(struct making *making)
 		return false;
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
 		const struct node *at = &making->view->nodes[node];
-		const struct index_place *spot = &making->spots[at->frame];
+		const struct index_place *found = &making->places[at->frame];
 		uint32_t caller = making->row_at[at->parent];
 
 		if (!has_stacks_below(making, node))
 			continue;
-		for (uint32_t i = 0; i < spot->line_count; i++) {
-			const struct line *line = &making->lines[spot->line_first + i];
+		for (uint32_t i = 0; i < found->line_count; i++) {
+			const struct line *line = &making->lines[found->line_first + i];
 
 			making->entries[making->starts[line->row]++] = (struct entry){
 				.first = making->before[node],
@@ -315,7 +315,7 @@ static void meet_reason(struct reason *reason, uint32_t first, uint32_t end, str
 static void meet_reasons(const struct making *making, struct reason *reasons, struct entry *into)
 {
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
-		uint32_t item = making->spots[making->view->nodes[node].frame].item;
+		uint32_t item = making->places[making->view->nodes[node].frame].item;
 		uint32_t first = making->before[node],
 			 end = making->before[making->united.ends[node]];
 
@@ -490,9 +490,9 @@ static bool begin(struct making *making)
 	making->index.nodes_count = view->nodes_count;
 	making->before = arena_new_array(arena, uint32_t, view->nodes_count + 1ull);
 	making->row_at = arena_new_array(arena, uint32_t, view->nodes_count);
-	making->spots = arena_new_array(arena, struct index_place, view->frames_count);
-	for (uint32_t i = 0; making->spots && i < view->frames_count; i++)
-		making->spots[i].line_count = SPOT_NEW;
+	making->places = arena_new_array(arena, struct index_place, view->frames_count);
+	for (uint32_t i = 0; making->places && i < view->frames_count; i++)
+		making->places[i].line_count = PLACE_NEW;
 	return !arena->over_budget;
 }
 

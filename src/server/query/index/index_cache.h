@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_cache - function indexes of segments that are asked for again and again, within a budget.
+ * index_cache - function indexes of segments that queries ask for repeatedly, within a budget.
  *
- * An index is of one or several segments (model/segment.h: id), one way to show names and one
- * version of the resolver; segments never change, so nothing else makes it wrong. It is worth
- * making when its segments were asked about before, and there is room, or room can be had of what
- * has not been used by the last queries. What is not used for minutes leaves (its parts may be
- * gone). Thread-safe; one lock, never held for long.
+ * The key is the segments (model/segment.h: id), the demangle mode and the version of the resolver;
+ * segments never change, so an index never becomes stale otherwise. An index is made when an
+ * earlier query asked for its segments and there is room, or evicting indexes that the last queries
+ * did not use makes room. An index that is not used for minutes is freed (its parts may be gone).
+ * Thread-safe; one lock, never held for long.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_INDEX_CACHE_H
 #define FIRN_SERVER_QUERY_INDEX_INDEX_CACHE_H
@@ -20,7 +20,7 @@ struct index_cache;
 struct index_cache *index_cache_new(size_t limit_bytes);
 void index_cache_free(struct index_cache *cache); /* accepts NULL; nothing may be in use */
 
-/* A query's number: what was used by the last few is not given up for it. */
+/* A query's number: indexes that the last few queries used are not evicted for it. */
 uint64_t index_cache_begin(struct index_cache *cache);
 
 struct index_cache_key {
@@ -42,8 +42,8 @@ struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t que
 bool index_cache_make_room(struct index_cache *cache, uint64_t query, size_t bytes);
 
 /*
- * Takes the index over, which is in use then. It takes the place of others of its segments; of
- * `key`, it has segments of its own.
+ * Takes ownership of the index, which counts as in use. It replaces other indexes of its segments;
+ * the segment of `key` does not count.
  */
 void index_cache_put(struct index_cache *cache, uint64_t query, const struct index_cache_key *key,
 		     struct function_index *index);

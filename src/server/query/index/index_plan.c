@@ -90,7 +90,7 @@ static void choose_groups(struct index_plan *plan, struct index_group *groups, s
 		slots += groups[i].slots;
 		plan->olds[plan->olds_count++] = groups[i].index;
 	}
-	if (slots - due_slots > due_slots && plan->olds_count + 1 < INDEX_PLAN_LOTS_MIN)
+	if (slots - due_slots > due_slots && plan->olds_count + 1 < INDEX_PLAN_OLDS_MIN)
 		plan->olds_count = 0;
 }
 

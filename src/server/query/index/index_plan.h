@@ -3,10 +3,10 @@
  * index_plan - which segments of a query get an index, and which get one together.
  *
  * Segments of one partition key (segment.h: key_hash) have much the same stacks, so they are
- * indexed together, as far as that needs no more than PLAN_BYTES_MAX of stacks. Indexes that there
- * are already join in when what is new outweighs them, or when they are many of similar size: so
- * each segment is indexed a few times at most while others come, and a query meets few indexes.
- * A pure function of what the cache said.
+ * indexed together, up to INDEX_PLAN_BYTES_MAX of stacks. Old indexes are rebuilt into the new one
+ * if the new segments outweigh them, or if there are many of similar size: so each segment is
+ * indexed a few times at most, and a query meets few indexes. A pure function of what the cache
+ * said.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_INDEX_PLAN_H
 #define FIRN_SERVER_QUERY_INDEX_INDEX_PLAN_H
@@ -15,7 +15,7 @@
 #include "server/query/select/select.h"
 
 #define INDEX_PLAN_BYTES_MAX ((size_t)64 << 20)
-#define INDEX_PLAN_LOTS_MIN 4u /* that are joined although what is new is small */
+#define INDEX_PLAN_OLDS_MIN 4u /* so many are rebuilt although little is new */
 
 /* A segment of the query. */
 struct index_candidate {

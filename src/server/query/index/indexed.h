@@ -2,9 +2,9 @@
 /*
  * indexed - the segments of a query whose functions are indexed, and their sums.
  *
- * indexed_begin looks up, or makes, the indexes that a table of functions can be made of; merge
- * (merge.h) leaves these segments out of its tries and sums them here. The query's own thread, but
- * for indexed_sum. Sums live, and indexes are in use, until indexed_end.
+ * indexed_begin looks up or makes indexes for a table of functions; merge (merge.h) leaves these
+ * segments out of its tries and sums them here. All calls but indexed_sum are for the query's own
+ * thread. Sums live, and indexes are in use, until indexed_end.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_INDEXED_H
 #define FIRN_SERVER_QUERY_INDEX_INDEXED_H
@@ -43,11 +43,11 @@ int indexed_begin(struct indexed *indexed, struct selection *selection,
 		  const struct query_source *source, struct err *err);
 void indexed_end(struct indexed *indexed);
 
-/* A segment with an index: into its sums. As accumulate_segment. */
+/* As accumulate_segment, for a segment with an index, into its sums. */
 int indexed_sum(struct selection *selection, struct work *work, struct select_segment *in,
 		bool together, uint64_t *ret_rows, struct err *err);
 
-/* Once all segments are summed. False: indexes are no use for these values. */
+/* Call it when all segments are summed. False: the indexes cannot be used for these values. */
 bool indexed_finish(struct indexed *indexed);
 
 #endif

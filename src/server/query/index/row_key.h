@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_key - what one row of a table of functions is: all functions of one name, as in `go tool
- * pprof`; code without a name is its address within a binary, or one row where that is "[anon]".
+ * row_key - the identity of a row in a table of functions: the name, as in `go tool pprof`; for
+ * code without a name the binary and the address, but "[anon]" is one row.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_ROW_KEY_H
 #define FIRN_SERVER_QUERY_INDEX_ROW_KEY_H

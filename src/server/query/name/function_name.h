@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function_name - what a function is called in an answer: readable, as much of it as was asked
- * for, and beside it as the binary or the runtime has it. Thread-safe.
+ * function_name - the name of a function in an answer, shortened as the query asks, and its system
+ * name (as the binary or the runtime has it). Thread-safe.
  */
 #ifndef FIRN_SERVER_QUERY_NAME_FUNCTION_NAME_H
 #define FIRN_SERVER_QUERY_NAME_FUNCTION_NAME_H
@@ -16,8 +16,8 @@ struct function_name {
 };
 
 /*
- * The name to show, in `arena` or one of the two given. A name that its producer has made readable
- * stays as it is in full.
+ * The name to show; it lives in `arena`, or is one of the two given. In mode full, a name that its
+ * producer has made readable stays as it is.
  */
 struct slice function_name_shown(const struct function_name *function, enum demangle_mode mode,
 				 struct arena *arena);

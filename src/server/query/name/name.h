@@ -2,11 +2,11 @@
 /*
  * name - frames to functions: each distinct frame becomes its inline chain of functions.
  *
- * Frames that carry a function are that function; native ones without a name go through the
- * resolver, once per distinct frame, and each function of a binary is named once; what stays
- * unnamed is called by its address, with a reason.
+ * Frames that carry a function keep it. Native frames go through the resolver, once per distinct
+ * frame; each function of a binary is named once. A frame that stays unnamed is shown by its
+ * address, with a reason.
  *
- * A function is one for the reader, whatever address, line, build or path it was seen at:
+ * Frames are one function, whatever their address, line, build or path, if they agree in:
  *  - in a binary: its name, the binary's base name and the kind. Not the source file: builds in
  *    other directories, or without debug information, are still the same function. Functions of
  *    one binary with the same name (static ones) are therefore one.
@@ -15,8 +15,8 @@
  *  - a function of which only the boundaries are known: the offset of its start in the file, base
  *    name of the binary, build id.
  *  - an unnamed address: address, base name of the binary, build id. "[anon]" is one.
- * The other fields come from the first frame that knows them. Who asks for it (name_table.apart)
- * has functions of several source files, paths of binaries or addresses apart.
+ * The other fields come from the first frame that knows them. name_table.apart keeps functions of
+ * different source files, paths of binaries or addresses apart.
  */
 #ifndef FIRN_SERVER_QUERY_NAME_NAME_H
 #define FIRN_SERVER_QUERY_NAME_NAME_H
@@ -115,8 +115,8 @@ void name_turn(struct name_table *table, const struct name_column *column);
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame);
 
 /*
- * The number of the reason why a frame has no name, 0: it has one. IDMAP_NONE when over budget.
- * *ret_is_address: it is no function either, and is called by its address.
+ * The number of the reason why a frame has no name; 0: it has one. IDMAP_NONE when over budget.
+ * *ret_is_address: not even its function is known, so its address is shown.
  */
 uint32_t name_missing(struct name_table *table, uint32_t frame, bool *ret_is_address);
 
@@ -126,7 +126,7 @@ uint32_t name_line_missing(const struct name_table *table, const struct name_lin
 /* The function that stands for a group-by value; IDMAP_NONE when over budget. */
 uint32_t name_group(struct name_table *table, struct slice value);
 
-/* The binary in it: what two addresses must share to be called the same. */
+/* The base name of a binary: what two addresses must share to be shown alike. */
 struct slice name_binary_of(struct slice mapping);
 
 /* The text shown for code without a name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
@@ -135,7 +135,7 @@ void name_address(struct strbuf *out, struct slice mapping, uint64_t address);
 /* True if the text has the address: else all unnamed code of a binary is one. */
 bool name_has_address(struct slice mapping, uint64_t address);
 
-/* How functions are ordered that have as much: by name, binary, file, as they came. */
+/* The order of functions with equal values: by name, binary, file, id. */
 int name_order(const struct tree_function *functions, uint32_t a_id, uint32_t b_id);
 
 #endif

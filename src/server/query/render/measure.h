@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure - values with units and percentages as `go tool pprof` writes them, so that tables of
- * the two can be compared line by line (google/pprof internal/measurement: "1.50s", "512kB", "7").
+ * measure - values with units and percentages as `go tool pprof` writes them, so that our tables
+ * can be compared with its tables line by line (google/pprof internal/measurement: "1.50s",
+ * "512kB", "7").
  */
 #ifndef FIRN_SERVER_QUERY_RENDER_MEASURE_H
 #define FIRN_SERVER_QUERY_RENDER_MEASURE_H

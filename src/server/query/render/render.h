@@ -31,8 +31,8 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 void render_json(const struct tree *tree, struct strbuf *out);
 
 /*
- * Parts of it, as members of the open object: what short answers about a tree begin with; a
- * function (without a tree, no reason for a missing name).
+ * Parts of it, as members of the open object: the header of short answers about a tree; a type; a
+ * function (without a tree: without the reason for a missing name).
  */
 void render_header_json(struct json *json, const struct tree *tree);
 void render_type_json(struct json *json, const struct profile_type *type, int64_t period);
@@ -75,9 +75,9 @@ void render_pprof(const struct tree *tree, struct strbuf *out);
 void render_binary(const struct tree *tree, uint32_t width_px, struct strbuf *out);
 
 /*
- * Pyroscope's form, for its API: of each node four numbers, level by level from the root: offset
- * from the end of the node before it, total, self, name. At most about max_nodes (0 = all); what
- * is left out is an "other" below its parent. Names are borrowed from the tree.
+ * Pyroscope's flamebearer, for its API: four numbers per node, level by level from the root: offset
+ * from the end of the node before it, total, self, name. At most about max_nodes (0 = all); nodes
+ * left out become an "other" below their parent. Names are borrowed from the tree.
  */
 #define FLAMEBEARER_VALUES 4
 #define FLAMEBEARER_DIFF_VALUES 7 /* the first three of the base, of the other side; name */

@@ -58,11 +58,10 @@ MUST_USE int render_export_check(const struct render_export *as, const struct tr
 /* NULL when there is none of that name. */
 const struct render_export *render_export_find(struct slice name);
 
-/* Nanoseconds that a value of 1 stands for: of times, and of samples with a period of time; 0: none
- * do. */
+/* Nanoseconds that a value of 1 stands for (times, and samples with a period in time), else 0. */
 double render_export_ns(const struct tree *tree);
 
-/* At least so many bytes the answer has: before it is made, to be held against a budget. */
+/* A lower bound of the answer's bytes, to be checked against a budget before it is made. */
 double render_export_bytes(const struct render_export *as, const struct tree *tree);
 /* Texts that stand with each node. */
 double render_bytes_by_node(const struct tree *tree);

@@ -3,8 +3,8 @@
  * groups - distinct tuples of group-by values, with dense ids in the order of their appearance.
  *
  * Values are borrowed: they must live as long as the groups. `from_rows` marks the names whose
- * value is not the series' but each row's (a template); it is part of the identity, and so is
- * `series`, for groups that series do not share.
+ * value comes from each row instead of the series (a template). `from_rows` and `series` (for
+ * groups of one series each) are part of the identity.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_GROUPS_H
 #define FIRN_SERVER_QUERY_SELECT_GROUPS_H

@@ -3,10 +3,10 @@
  * match - a selector's matchers over the label sets of one view.
  *
  * A regular expression runs once per distinct value of a view. The meaning of a matcher: the value
- * of a name is the series' label if it has one (not empty), else the row's sample label, else "".
- * A row may carry a name several times: = and =~ want one value that fits, != and !~ that none does
- * what they exclude. A number matches by its decimal digits. The service_name of a series is what
- * the rule says (service.h), so that it always has one. Memory is the caller's arena.
+ * of a name is the series' label if it has one (not empty), else the row's sample label, else "". A
+ * row may carry a name several times: = and =~ hold if one value matches, != and !~ if no value is
+ * excluded. A number matches by its decimal digits. The service_name of a series comes from the
+ * rule of service.h, so that it always has one. Memory is the caller's arena.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_MATCH_H
 #define FIRN_SERVER_QUERY_SELECT_MATCH_H

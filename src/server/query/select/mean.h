@@ -2,10 +2,10 @@
 /*
  * mean - exact sums of means.
  *
- * A gauge over a range is the sum over series of (sum of its reports / number of its reports).
- * All fractions are brought to one denominator, the least common multiple of the counts, so that
- * sums stay integers; the value is rounded once, half away from zero. Counts whose common multiple
- * passes 2^61 get 2^61 as their denominator instead: exact to 2^-61 of a value.
+ * A gauge over a range is the sum over series of (sum of its reports / number of its reports). All
+ * fractions are brought to one denominator, the least common multiple of the counts, so that sums
+ * stay integers; the value is rounded once, half away from zero. If the common multiple exceeds
+ * 2^61, the denominator is 2^61 instead: exact to 2^-61 of a value.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_MEAN_H
 #define FIRN_SERVER_QUERY_SELECT_MEAN_H

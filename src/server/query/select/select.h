@@ -2,17 +2,16 @@
 /*
  * select - which rows a query means: the column of its type, series by matchers, reports by time.
  *
- * Series get an id across views (same labels, same group, same period = same series). A matcher or
- * group-by name that a series lacks is left to its rows when rows of it (in any view) carry that
- * sample label; such series are read row by row, all others as whole reports. So an answer does not
- * depend on how reports are spread over views.
+ * Series get an id across views (same labels, same group, same period = same series). If a series
+ * lacks the name of a matcher or group-by, and rows of it (in any view) carry that sample label,
+ * the rows decide; such series are read row by row, all others as whole reports. So an answer does
+ * not depend on how reports are spread over views.
  *
  * Types: `:delta` may be left out, and Pyroscope's names of CPU time are answered from our own
  * on_cpu samples times their period when no selected series stores anything under them (types.h).
  *
- * Series come first; reports are met block by block: select_make reads headers, in several threads,
- * and leaves a list of blocks that hold selected reports. Whoever reads such a block asks
- * select_takes for each report.
+ * select_make first selects series, then reads the headers of blocks, in several threads, and lists
+ * the blocks that hold selected reports. Readers of these blocks call select_takes for each report.
  *
  * Lives in the query's work memory. After select_make, all but select_row is read-only.
  */
@@ -127,9 +126,8 @@ struct select_use {
 };
 
 /*
- * The shares that the steps have of a value which was spent evenly from `start_ns` on, for
- * `duration_ns`. They add up to the value; of more than QUERY_STEPS_MAX steps the last has the
- * rest.
+ * Distributes a value evenly from `start_ns` on, for `duration_ns`, over steps. The shares add up
+ * to the value; with more than QUERY_STEPS_MAX steps the last one gets the rest.
  */
 struct select_shares {
 	int64_t value, start_ns, duration_ns, step_ns;
@@ -209,8 +207,8 @@ static inline bool select_whole(const struct select_series *series)
 }
 
 /*
- * The group of a row with this label set, SELECT_NONE when the row is out. Negative on error.
- * May add groups: one thread at a time.
+ * The group of a row with this label set, SELECT_NONE if the row is not selected. Negative on
+ * error. May add groups: one thread at a time.
  */
 int select_row(struct selection *selection, struct select_segment *in,
 	       const struct select_series *series, uint32_t label_set, uint32_t *ret_group,

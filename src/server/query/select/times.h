@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * times - what of a report's rows counts where samples count at their own times (query.h).
+ * times - the values of a report's rows by the times of their samples (query.h: by_times).
  *
- * The value of a row is shared evenly by those of its samples whose times were kept: a count of
- * samples gives one to each. A row of which no time was kept counts at the start of its report.
+ * The value of a row is divided evenly among the samples whose times were kept. A row without kept
+ * times counts at the start of its report.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_TIMES_H
 #define FIRN_SERVER_QUERY_SELECT_TIMES_H

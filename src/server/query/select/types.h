@@ -2,12 +2,11 @@
 /*
  * types - which stored columns answer a profile type.
  *
- * A type is itself first. Else `:delta` may have been left out (Pyroscope's habit; there it comes
- * first), and CPU time under Pyroscope's name is our agent's samples times their period. Which of
- * these it is, the selected series decide: the first answer that any of them has reports of in the
- * range. Deltas over no time come last: they only say where counting began, and a snapshot says how
- * much it was. So what other services store changes no answer, and nothing is counted under two
- * names.
+ * The candidates, in this order: the type itself; the type with `:delta` (Pyroscope leaves it out;
+ * for its API this comes first); for CPU time under Pyroscope's name, our agent's samples times
+ * their period. The first candidate of which a selected series has reports in the range answers, so
+ * what other services store changes nothing, and nothing counts twice. Deltas over no time come
+ * last: they only say where counting began, while a snapshot says how much it was.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_TYPES_H
 #define FIRN_SERVER_QUERY_SELECT_TYPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exemplars - of a time series, the reports that stand for its points: the largest of each series
+ * exemplars - the reports that stand for the points of a time series: the largest of each series
  * and step.
  */
 #ifndef FIRN_SERVER_QUERY_SERIES_EXEMPLARS_H
@@ -22,7 +22,7 @@ struct exemplars {
 };
 
 /*
- * `source` must be of raw reports. Series of which rows decide what counts have none. On success
+ * `source` must be of raw reports. Series that are read row by row (select.h) have none. On success
  * exemplars_free is due.
  */
 int exemplars_find(const struct query_source *source, const struct query_range_params *params,

@@ -2,10 +2,10 @@
 /*
  * flamechart - stacks over time: a merged tree per step and lane, drawn side by side.
  *
- * A lane is a value of the label to group by. In a lane, a step's width is shared by its stacks as
- * their values are: when in it each was seen is left open. A box that goes on at the beginning of
- * the next step, below the same callers, is one box; to that end what went on last is laid first.
- * Boxes narrower than a 4,000th of the whole are left out.
+ * A lane is a value of the label to group by. In a lane, stacks divide a step's width in proportion
+ * to their values; the order within a step means nothing. A box that continues at the beginning of
+ * the next step, below the same callers, is one box; stacks that continue are therefore placed
+ * first. Boxes narrower than a 4,000th of the whole are left out.
  */
 #ifndef FIRN_SERVER_QUERY_SERIES_FLAMECHART_H
 #define FIRN_SERVER_QUERY_SERIES_FLAMECHART_H

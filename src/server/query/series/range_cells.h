@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range_cells - the sums of a time series in a cell for each line and step, where these are not
- * many more than the buckets that go into them: nothing has to be sorted.
+ * range_cells - the sums of a time series in an array with a cell for each line and step, used if
+ * cells are not many more than the buckets to be summed: then nothing has to be sorted.
  */
 #ifndef FIRN_SERVER_QUERY_SERIES_RANGE_CELLS_H
 #define FIRN_SERVER_QUERY_SERIES_RANGE_CELLS_H
@@ -21,8 +21,8 @@ struct range_cells {
 };
 
 /*
- * ret->list is NULL, without an error, where cells do not do: they are too many, rows may add
- * lines, or means of gauges need to know whose report is whose. Lines are series, or else groups.
+ * ret->list is NULL, without an error, if cells cannot be used: they are too many, rows may add
+ * lines, or means of gauges need reports by series. A line is a series, or else a group.
  */
 int range_cells_collect(struct selection *selection, bool line_per_series, int64_t step_ns,
 			struct range_cells *ret, struct err *err);

@@ -161,7 +161,7 @@ static uint64_t bits_of(struct work *work, const struct filter *filter, size_t n
 		broken |= apart && fit;
 	}
 	return (uint64_t)(positive && met == positive) << number |
-	       (uint64_t)broken << (SIEVE_BROKEN + number);
+	       (uint64_t)broken << (FILTER_APPLY_BROKEN + number);
 }
 
 static uint64_t bits_of_all(const struct filter_apply *applied, const struct place *place,
@@ -268,7 +268,7 @@ static bool meets(const struct filter *filter, size_t number, uint64_t bits)
 
 	for (size_t i = 0; i < filter->conditions_count; i++)
 		positive |= !filter->conditions[i].negated;
-	return (!positive || bits >> number & 1) && !(bits >> (SIEVE_BROKEN + number) & 1);
+	return (!positive || bits >> number & 1) && !(bits >> (FILTER_APPLY_BROKEN + number) & 1);
 }
 
 bool filter_apply_shows_stack(const struct filter_apply *applied, uint64_t bits)

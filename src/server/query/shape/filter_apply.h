@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * applied - filters (filter.h) applied to merged tries: each condition is looked at once per
- * distinct function, or per line of a distinct frame where it is about addresses or lines; a stack
- * is the union of what its frames say. One query, one thread; lives in the query's work memory.
+ * filter_apply - filters (filter.h) applied to merged tries. Each condition is evaluated once per
+ * distinct function, or per line of a distinct frame if it is about addresses or lines; the bits of
+ * a stack are the union of its frames' bits. One query, one thread; lives in the query's work
+ * memory.
  */
 #ifndef FIRN_SERVER_QUERY_SHAPE_FILTER_APPLY_H
 #define FIRN_SERVER_QUERY_SHAPE_FILTER_APPLY_H
@@ -11,19 +12,19 @@
 #include "server/query/name/name.h"
 
 /*
- * What frames say stands in 64 bits. Bit i: some frame meets filter i. Bit SIEVE_BROKEN + i: some
- * frame breaks a negated condition of filter i, which is one on stacks.
+ * The result is 64 bits. Bit i: some frame matches filter i. Bit FILTER_APPLY_BROKEN + i: some
+ * frame violates a negated condition of filter i, which is a filter on stacks.
  */
-#define SIEVE_BROKEN 30
+#define FILTER_APPLY_BROKEN 30
 
-_Static_assert(FILTERS_MAX <= SIEVE_BROKEN, "a bit for each filter");
+_Static_assert(FILTERS_MAX <= FILTER_APPLY_BROKEN, "a bit for each filter");
 
 struct filter_apply {
 	const struct filter_list *filters; /* NULL or none: everything is shown */
 	struct work *work;
 	struct name_table *names;
 	const struct tables_view *view;
-	uint64_t *frames, *nodes; /* by id; SIEVE_KNOWN when known */
+	uint64_t *frames, *nodes; /* by id; their top bit is set when known */
 	uint64_t *functions;	  /* likewise; grows with the names */
 	size_t functions_capacity;
 	uint64_t from, only, hidden; /* filters by action */
@@ -40,12 +41,12 @@ int filter_apply_view(struct filter_apply *applied, struct err *err);
 /* Evaluates the filters on the stack's frames; false when over budget. */
 bool filter_apply_stack(struct filter_apply *applied, uint32_t stack, uint64_t *ret);
 
-/* True if a stack whose frames say that is shown. */
+/* True if a stack with these bits is shown. */
 bool filter_apply_shows_stack(const struct filter_apply *applied, uint64_t bits);
 
 /*
- * True if line `line` of a frame is shown; `*path` is what all frames and lines nearer to the root
- * say, and is brought up to date. False in *ret when not; returns false when over budget.
+ * *ret: line `line` of a frame is shown. `*path` has the bits of all frames and lines nearer to the
+ * root, and is updated. Returns false when over budget.
  */
 bool filter_apply_line(struct filter_apply *applied, uint32_t frame, uint32_t line, uint64_t *path,
 		       bool *ret);

@@ -2,16 +2,16 @@
 /*
  * merge - the sums of all segments as tries of frames with one value per (stack, group).
  *
- * Segments of one partition key come one behind the other, in units of bounded cost, which are
- * merged in several threads. A unit of one segment is that segment's own trie; several segments
- * meet in a new one (trie.h), while it is still in the cache. Who asks for one trie of all gets the
- * units put together in their order; else each unit is a trie of its own, in that order, and equal
- * stacks may be in several: whoever goes on to functions puts them together there, once.
+ * Segments are ordered by partition key and divided into units of bounded cost, which several
+ * threads merge. A unit of one segment is that segment's own trie; several segments are merged into
+ * a new trie (trie.h), which stays in the CPU's cache. With MERGE_AS_ONE the units are merged in
+ * their order; else each unit stays a trie, and equal stacks may be in several: collapse, trim and
+ * table merge them by function.
  *
  * Segments whose functions are indexed (indexed.h) are summed by themselves and have no trie.
  *
- * Means of gauges are left as they are, times a denominator, and always in one trie: rounding.h
- * makes whole numbers of them.
+ * Means of gauges stay exact, times a denominator, and always in one trie: rounding.h makes whole
+ * numbers of them.
  */
 #ifndef FIRN_SERVER_QUERY_SHAPE_MERGE_H
 #define FIRN_SERVER_QUERY_SHAPE_MERGE_H

@@ -2,8 +2,8 @@
 /*
  * rounding - means as whole numbers that add up.
  *
- * A gauge's values are means (select/mean.h), and every answer shows whole numbers. They become
- * whole in one place, here, before any format is made of them, so that all formats have the same.
+ * A gauge's values are means (select/mean.h), and every answer shows whole numbers. Means are
+ * rounded here alone, before any format is rendered, so that all formats agree.
  */
 #ifndef FIRN_SERVER_QUERY_SHAPE_ROUNDING_H
 #define FIRN_SERVER_QUERY_SHAPE_ROUNDING_H

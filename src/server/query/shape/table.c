@@ -6,8 +6,8 @@
 #include "base/order/heap.h"
 #include "server/query/shape/table_int.h"
 
-#define SPOT_LINES UINT32_MAX	       /* look at the frame's lines */
-#define SPOT_LEFT_OUT (UINT32_MAX - 1) /* an address that cannot be among the rows shown */
+#define TABLE_PLACE_LINES UINT32_MAX	      /* look at the frame's lines */
+#define TABLE_PLACE_LEFT_OUT (UINT32_MAX - 1) /* an address that cannot be among the rows shown */
 #define MANY_ROWS ((size_t)1 << 20)
 #define BITS_OF_FEW 16 /* of counters that bound what rows have */
 #define BITS_OF_MANY 18
@@ -30,14 +30,15 @@ static bool make_spots(struct table *table)
 	const struct tables_view *view = &table->trie->view;
 
 	table->place.view = NULL;
-	if (table->spots_capacity >= view->frames_count) {
+	if (table->places_capacity >= view->frames_count) {
 		if (view->frames_count)
-			memset(table->spots, 0, view->frames_count * sizeof(*table->spots));
+			memset(table->places, 0, view->frames_count * sizeof(*table->places));
 		return true;
 	}
-	table->spots = arena_new_array(&table->work->arena, struct table_place, view->frames_count);
-	table->spots_capacity = table->spots ? view->frames_count : 0;
-	return table->spots;
+	table->places =
+		arena_new_array(&table->work->arena, struct table_place, view->frames_count);
+	table->places_capacity = table->places ? view->frames_count : 0;
+	return table->places;
 }
 
 static bool row_equal(const void *context, uint32_t id, const void *key)
@@ -206,7 +207,7 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 }
 
 /* What the frame means; false when over budget. */
-static bool find_spot(struct table *table, uint32_t frame, struct table_place *spot)
+static bool find_place(struct table *table, uint32_t frame, struct table_place *at_frame)
 {
 	const struct name_chain *chain = name_frame(table->names, frame);
 	const struct name_line *line;
@@ -216,44 +217,45 @@ static bool find_spot(struct table *table, uint32_t frame, struct table_place *s
 	if (!chain)
 		return false;
 	line = &table->names->lines[chain->line_first];
-	*spot = (struct table_place){ .row = SPOT_LINES };
+	*at_frame = (struct table_place){ .row = TABLE_PLACE_LINES };
 	if (chain->line_count > 1 || line->inlined)
 		return true;
 	if (line->function == NAME_BY_ADDRESS &&
 	    is_left_out(table, &table->trie->view.frames[frame])) {
-		*spot = (struct table_place){ SPOT_LEFT_OUT,
-					      name_line_missing(table->names, line) };
+		*at_frame = (struct table_place){ TABLE_PLACE_LEFT_OUT,
+						  name_line_missing(table->names, line) };
 		return true;
 	}
 	row = row_of_line(table, &table->trie->view.frames[frame], line);
-	*spot = (struct table_place){ row + 1, name_line_missing(table->names, line) };
+	*at_frame = (struct table_place){ row + 1, name_line_missing(table->names, line) };
 	return row != NO_ROW;
 }
 
 static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 {
 	const struct node *at = &table->trie->view.nodes[node];
-	struct table_place *spot = &table->spots[at->frame];
+	struct table_place *at_frame = &table->places[at->frame];
 	uint64_t end = place + table->preorder.nodes[node].size;
 	uint32_t row;
 
 	assert(node < table->trie->view.nodes_count);
-	if (!spot->row && !find_spot(table, at->frame, spot))
+	if (!at_frame->row && !find_place(table, at->frame, at_frame))
 		return false;
-	if (spot->row == SPOT_LINES)
+	if (at_frame->row == TABLE_PLACE_LINES)
 		return meet_lines(table, node, place, end);
-	if (spot->row == SPOT_LEFT_OUT) {
+	if (at_frame->row == TABLE_PLACE_LEFT_OUT) {
 		table->preorder.nodes[node].mark = NO_ROW;
-		return meet_item(table, spot->item, place, end, table->preorder.nodes[node].total);
+		return meet_item(table, at_frame->item, place, end,
+				 table->preorder.nodes[node].total);
 	}
-	row = spot->row - 1;
+	row = at_frame->row - 1;
 	table->preorder.nodes[node].mark = row;
 	if (table->with_edges)
 		return table_meet_edge(table, table->preorder.nodes[at->parent].mark, row, false,
 				       place, end);
 	table_add_once(&table->cums[row], place, end, table->preorder.nodes[node].total);
-	return !spot->item ||
-	       meet_item(table, spot->item, place, end, table->preorder.nodes[node].total);
+	return !at_frame->item ||
+	       meet_item(table, at_frame->item, place, end, table->preorder.nodes[node].total);
 }
 
 static int walk_trie(struct table *table, const struct merge_trie *trie, struct err *err)
@@ -284,7 +286,7 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 			table->rows[row].flat =
 				work_add(table->rows[row].flat, trie->values[i].value);
 		if (trie->values[i].stack &&
-		    table->spots[trie->view.nodes[trie->values[i].stack].frame].item)
+		    table->places[trie->view.nodes[trie->values[i].stack].frame].item)
 			table->unnamed_flat = work_add(table->unnamed_flat, trie->values[i].value);
 	}
 	if (!table->with_edges)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table - what was spent in each function, straight from the merged tries: what render_top needs,
- * without the tree of functions, which costs ten times as much.
+ * table - flat and cum per function, straight from the merged tries: what render_top needs, without
+ * the tree of functions, which costs ten times as much.
  *
  * The same rows as those that render_top makes of a tree; only for values that are not negative,
  * and without filters. One thread; lives in the query's work memory, the rows in the tree's.

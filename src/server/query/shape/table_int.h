@@ -35,14 +35,15 @@ struct edge {
 
 /* The row of a frame that is one line, not inlined. */
 struct table_place {
-	uint32_t row;  /* + 1; 0 = not known yet; or SPOT_LINES, SPOT_LEFT_OUT */
+	uint32_t row;  /* + 1; 0 = not known yet; or TABLE_PLACE_LINES, TABLE_PLACE_LEFT_OUT */
 	uint32_t item; /* why it has no name; 0: it has */
 };
 
 /*
- * Addresses can be hundreds of thousands, and few are shown. So their flat values are summed first
- * in so many counters, by hash: no row has more than its counter; and those of single frames are a
- * lower bound. Rows whose counter is below what the last one shown has at least are not made.
+ * There can be hundreds of thousands of addresses, of which few are shown. So their flat values are
+ * first summed in counters by hash: an upper bound for each row that shares the counter. Values of
+ * single frames are lower bounds. A row whose upper bound is below the lower bound of the last row
+ * shown is not made.
  */
 struct bounds {
 	unsigned bits;	/* of hashes, the highest: rows in their order meet counters in theirs */
@@ -61,8 +62,8 @@ struct bounds {
 };
 
 /*
- * Nodes are met in pre-order, whatever their order in the trie is: so it is known whether something
- * is on the path already. Places go on from trie to trie.
+ * Nodes are visited in pre-order, whatever their order in the trie, which shows whether a function
+ * is on the path already (recursion). Places are numbered across all tries.
  */
 struct table {
 	int64_t unnamed_flat; /* of all rows without a name of their own */
@@ -82,8 +83,8 @@ struct table {
 	size_t edges_count, edges_capacity;
 	struct idmap edges_map;
 	bool any_inlined, with_edges;
-	struct table_place *spots; /* by frame of the trie */
-	size_t spots_capacity;
+	struct table_place *places; /* by frame of the trie */
+	size_t places_capacity;
 	struct preorder preorder; /* of the trie; marks are the last row on the way to each node */
 	uint64_t begin;		  /* place of the trie's root */
 	struct bounds bounds;
@@ -124,9 +125,9 @@ bool table_meet_edge(struct table *table, uint32_t caller, uint32_t row, bool in
 		     uint64_t place, uint64_t end);
 
 /*
- * The indexed segments, in this order: what rows have at most, and some at least; the flat values
- * of rows that may be shown; for those that are shown, cum, and with edges who calls them; reasons
- * why there are addresses, and the total.
+ * For the indexed segments, to be called in this order: upper bounds of rows, and lower bounds of
+ * some; the flat values of rows that may be shown; for rows that are shown, cum and, with edges,
+ * their callers; reasons why names are missing, and the total.
  */
 int table_indexed_bounds(struct table *table, struct err *err);
 int table_indexed_refine(struct table *table, struct err *err);

@@ -3,10 +3,10 @@
  * trim - the tree of functions as a picture of some width shows it, straight from the merged tries.
  *
  * Top down: a node of the tree stands for nodes of the tries (its members). The functions of their
- * children are the node's children, and what is narrower than half a pixel is cut there, with all
- * below it: it gets no node, and what is called by an address no name. Totals are known before, by
- * one reverse pass over each trie; tries need not be merged. What is left is the whole tree's,
- * value for value (collapse.h); only which frame describes a function first may differ.
+ * children are the node's children; a child narrower than half a pixel is cut with all below it: it
+ * gets no node and no name. One reverse pass over each trie gives the totals first; tries need not
+ * be merged. The nodes that stay have the values of the whole tree (collapse.h); only which frame
+ * describes a function first may differ.
  *
  * For values that are not negative, without filters and groups. One thread; lives in the query's
  * work memory, the nodes in the tree's.

@@ -10,21 +10,21 @@
  * for genes (Smyth, Linear models and empirical Bayes methods, 2004); they are never below what
  * sampling alone gives or the function itself shows. The difference of shares over its error is
  * then Student's t. Holm's procedure over all distinct tests bounds the chance of any false alarm;
- * the level is dealt out by a power of the function's share, because a change of what holds much
- * is what one looks for (weights as of Genovese, Roeder, Wasserman 2006: they must not depend on
- * the difference, and these do not).
+ * the level is divided by a power of the function's share, because changes of large functions
+ * matter most (weights as of Genovese, Roeder, Wasserman 2006: they must not depend on the
+ * difference, and these do not).
  *
  * Where a side has several series (hosts, processes), these are blocks of another kind. What makes
  * two processes of one program differ lasts as long as they do, so time does not show it. With u
  * the part of a series in the difference of shares, (x - p * t) / T of one side less that of the
  * other, the difference's variance is the sum of u * u (as of clusters in a survey; series that
- * both sides have are pairs by this). As a dispersion it is moderated likewise, and the larger one
- * of the two counts. It says something of functions that several series have.
+ * both sides have are pairs by this). As a dispersion it is moderated likewise, and the larger of
+ * the two counts. It exists only for functions that several series have.
  *
- * Functions with so few samples that they could not tell are not tested: that depends on both
- * sides together and so spoils nothing. Equal tests (a function and its only callee) count once.
- * With too few blocks the dispersion is assumed, and that shares drift between samples. Pure
- * functions over the caller's arrays.
+ * Functions with too few samples to show a change are not tested; as that depends on both sides
+ * together, it does not bias the tests. Equal tests (a function and its only callee) count once.
+ * With too few blocks, a dispersion and a drift of shares are assumed. Pure functions over the
+ * caller's arrays.
  */
 #ifndef FIRN_SERVER_QUERY_SIGNIFICANCE_SIGNIFICANCE_H
 #define FIRN_SERVER_QUERY_SIGNIFICANCE_SIGNIFICANCE_H

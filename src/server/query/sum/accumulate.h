@@ -4,10 +4,10 @@
  *
  * One dense counter per slot of the segment and group that occurs in it: 4 bytes for rows whose
  * values are all 1, 8 for others, 16 where the values of one segment have different weights
- * (mean.h) or a sum leaves 64 bits. Where that would be a lot of memory for the rows that there are
- * (many groups), counters are sparse instead (sparse.h). A row costs one or two sequential reads
- * and one addition, no hashing; neighbouring reports of one group are one run. Sums are exact. The
- * counters live for one call; what is not zero goes to `ret`, in `into`.
+ * (mean.h) or a sum leaves 64 bits. If that would take much memory for few rows (many groups),
+ * counters are sparse instead (sparse.h). A row costs one or two sequential reads and one addition,
+ * no hashing; neighbouring reports of one group are one run. Sums are exact. The counters live for
+ * one call; sums that are not zero go to `ret`, in `into`.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_ACCUMULATE_H
 #define FIRN_SERVER_QUERY_SUM_ACCUMULATE_H
@@ -38,9 +38,9 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 		       struct err *err);
 
 /*
- * The same for who takes the counters as they are: `take` gets them, by slot, of each thread that
- * counted, while they live; what they count is to be multiplied by `weight`. It is not called, and
- * `ret` gets a list, where there are several groups, or counters of other kinds.
+ * The same, but `take` gets the counters of each thread, by slot, during the call; they are to be
+ * multiplied by `weight`. With several groups, or other kinds of counters, `take` is not called and
+ * `ret` gets a list.
  */
 struct accumulate_counters {
 	const uint32_t *ones; /* either may be NULL; what a slot has is the sum of both */

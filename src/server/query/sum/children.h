@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * children - a trie whose nodes are found by (parent, key), made to be added to in much the order
- * in which it was made before.
+ * children - a trie whose nodes are found by (parent, key); fast if nodes are added in much the
+ * same order again and again.
  *
- * The children of a node hang in a ring that begins with the one that was met last. A few are found
- * by walking it; more are found by a hash table. So what was met in this order before, and what is
- * new below what is new, costs neither a hash nor a miss. Memory is the system's, counted by
- * children_bytes. Not thread-safe.
+ * The children of a node are a ring that begins with the one found last. Short rings are walked;
+ * nodes of long ones are found by a hash table. So repeating an order, and adding below a new node,
+ * costs no hash. Memory is from the heap, counted by children_bytes. Not thread-safe.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_CHILDREN_H
 #define FIRN_SERVER_QUERY_SUM_CHILDREN_H

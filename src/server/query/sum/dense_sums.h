@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally - what the threads that summed pieces of a segment counted, as one list of sums.
+ * dense_sums - the counters of the threads that summed pieces of a segment, and their list of sums.
  *
- * A piece has dense counters by slot, of the kinds that its values needed, or sparse ones where
- * dense ones would be many. Pieces of one segment are put together exactly, whatever kinds they
- * have. Memory is the piece's own until dense_sums_drop.
+ * A piece has dense counters by slot, of the kinds that its values need, or sparse ones if dense
+ * ones would take too much memory. Pieces of one segment add up exactly, whatever their kinds.
+ * Memory is the piece's own until dense_sums_drop.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_DENSE_SUMS_H
 #define FIRN_SERVER_QUERY_SUM_DENSE_SUMS_H
@@ -38,7 +38,7 @@ void dense_sums_drop(struct dense_sums_piece *piece);
 size_t dense_sums_bytes(const struct dense_sums_piece *piece);
 
 /*
- * All that is not zero, times `weight`, in `into`; `limit_bytes` for what is needed on the way.
+ * The sums that are not zero, times `weight`, in `into`; temporary memory is at most `limit_bytes`.
  * False when over budget.
  */
 bool dense_sums_collect(struct dense_sums_piece *pieces, size_t pieces_count, int64_t weight,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sparse - counters for (group, slot) pairs of which few occur: some 50 bytes for each that does,
- * where a dense array would take 4 to 16 for each that could. Exact. One thread; memory is the
- * system's, counted by sparse_bytes. Zeroed is empty.
+ * sparse - counters for (group, slot) pairs if few of all pairs occur: about 50 bytes for each pair
+ * that occurs, while a dense array takes 4 to 16 for every possible pair. Exact. One thread; memory
+ * is from the heap, counted by sparse_bytes. Zeroed is empty.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_SPARSE_H
 #define FIRN_SERVER_QUERY_SUM_SPARSE_H

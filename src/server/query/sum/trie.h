@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trie - the frames and stacks of many segments as one: equal frames and equal stacks meet.
+ * trie - the frames and stacks of many segments in one trie, each distinct one once.
  *
- * Adding costs one look at a likely place per string, frame and node when the segment resembles
- * one that was added before (parts of one service do: the same things come in much the same
- * order), and a hash table otherwise. One thread. Memory is the system's, counted by trie_bytes.
+ * Adding a segment that resembles an earlier one costs one look at a likely place per string, frame
+ * and node (parts of one service have much the same things in much the same order), and otherwise a
+ * hash look-up. One thread. Memory is from the heap, counted by trie_bytes.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_TRIE_H
 #define FIRN_SERVER_QUERY_SUM_TRIE_H
@@ -34,8 +34,8 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
 	     struct accumulate_sum *sums, size_t count, struct err *err);
 
 /*
- * Nothing is added any more: what only adding needs is given back. Strings, frames and nodes as
- * tables have them, until trie_free.
+ * Ends adding, and frees what only adding needs. *ret has strings, frames and nodes as tables have
+ * them, until trie_free.
  */
 void trie_finish(struct trie *trie, struct tables_view *ret);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thin - of a trie few of whose nodes have values, those and their callers alone.
+ * trie_prune - reduces a trie to the nodes with values and their callers.
  *
- * A memtable has the stacks of all services, and a query is about one: what follows costs what
- * it has. Nodes keep their order; strings and frames are the same.
+ * A memtable has the stacks of all services, and a query is about one: after pruning, later steps
+ * cost only what that service has. Nodes keep their order; strings and frames stay.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_TRIE_PRUNE_H
 #define FIRN_SERVER_QUERY_SUM_TRIE_PRUNE_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * joined - the stacks of several segments as one trie whose nodes are in pre-order.
+ * trie_union - all stacks of several segments, selected or not, as one trie in pre-order.
  *
- * Of all stacks that the segments have, whatever a query selects. The stacks of one segment are
- * taken as they are, and stay loaded until trie_union_free; those of several are loaded one after
- * the other, and leave memory again. One thread.
+ * The stacks of a single segment are borrowed and stay loaded until trie_union_free; those of
+ * several are loaded, copied and dropped one after the other. One thread.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_TRIE_UNION_H
 #define FIRN_SERVER_QUERY_SUM_TRIE_UNION_H

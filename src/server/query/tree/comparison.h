@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comparison - what compare.h found out about a tree: for each of its functions, whether a change
- * is more than noise, or how exactly its value is known. The tree's own.
+ * comparison - the result of compare.h: for each function of a tree, whether a change is more than
+ * noise, or how exactly its value is known. Owned by the tree.
  */
 #ifndef FIRN_SERVER_QUERY_TREE_COMPARISON_H
 #define FIRN_SERVER_QUERY_TREE_COMPARISON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * functions - a tree's values by name of function: flat is what was spent in it, cum what was spent
- * in it or below; on a recursive path only the outermost occurrence counts.
+ * functions - a tree's values by name of function: flat is the function's own value, cum includes
+ * all that it called; on a recursive path only the outermost occurrence counts.
  *
  * A row is a name: functions of one name in several binaries share it. Group-by values are not
  * functions and have no row. Names are borrowed from the tree.

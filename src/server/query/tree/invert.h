@@ -2,10 +2,10 @@
 /*
  * invert - a call tree upside down: functions at the top, their callers below.
  *
- * Without `function`: each node's own value, from it up to the root. With it: the outermost calls
- * of that function with all that they caused, from it up, so that it is the one node at the top:
- * who called it. Group-by values stay the first level. Totals of the result are those of the
- * original (or the function's cumulative value).
+ * Without `function`: each node's self value, from it up to the root. With it: the outermost calls
+ * of that function, with their total, from it up, so that the function is the one node at the top
+ * and its callers are below. Group-by values stay the first level. Totals of the result are those
+ * of the original (or the function's cumulative value).
  */
 #ifndef FIRN_SERVER_QUERY_TREE_INVERT_H
 #define FIRN_SERVER_QUERY_TREE_INVERT_H

@@ -2,9 +2,9 @@
 /*
  * lines - the stacks of a tree as values per line of source code, or per address of machine code.
  *
- * A line has for itself the stacks that end in it, and in total those that go through it, each
- * counted once however often (recursion). Lines of one file that was seen in several builds are
- * apart, for the file may differ. The tree needs its stacks (params.nodes_only false).
+ * The self value of a line is that of the stacks that end in it, its total that of all stacks
+ * through it, each counted once (recursion). A file of several builds has lines per build, because
+ * it may differ. The tree needs its stacks (params.nodes_only false).
  */
 #ifndef FIRN_SERVER_QUERY_TREE_LINES_H
 #define FIRN_SERVER_QUERY_TREE_LINES_H

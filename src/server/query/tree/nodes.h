@@ -7,8 +7,9 @@
 #include "server/query/tree/tree.h"
 
 /*
- * Leaves the stacks that begin, at the root, with calls of these functions (names as shown); what
- * was spent in the callers themselves goes. Total is what is left. No diffs, no groups.
+ * Keeps only the stacks that begin, at the root, with calls of these functions (names as shown),
+ * without the self values of those callers. Total becomes the value that is left. No diffs, no
+ * groups.
  */
 void tree_keep_calls(struct tree *tree, const struct slice *names, size_t count);
 

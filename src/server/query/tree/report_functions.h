@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_functions - what each function of a tree has by itself and with all that it called, and
- * who calls whom. Recursion counts once: the outermost call of a function on a path has it all,
- * and of a caller and a callee that meet several times on a path their outermost meeting.
+ * report_functions - the flat and cumulative value of each function of a tree, and its calls.
+ * Recursion counts once: on a path only the outermost call of a function counts, and only the
+ * outermost call of a pair of caller and callee.
  */
 #ifndef FIRN_SERVER_QUERY_TREE_REPORT_FUNCTIONS_H
 #define FIRN_SERVER_QUERY_TREE_REPORT_FUNCTIONS_H

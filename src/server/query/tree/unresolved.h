@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unresolved - why frames stay addresses, in words that say what to do, and how much of an answer
- * they are. Lives in the query's work memory, its texts where the tree's are.
+ * unresolved - why frames stay addresses, with the remedy in words, and their share of an answer.
+ * Lives in the query's work memory; texts live in the tree's arena.
  */
 #ifndef FIRN_SERVER_QUERY_TREE_UNRESOLVED_H
 #define FIRN_SERVER_QUERY_TREE_UNRESOLVED_H
@@ -47,8 +47,8 @@ uint32_t unresolved_add(struct unresolved_list *list, const struct unresolved_pl
 uint32_t unresolved_add_item(struct unresolved_list *list, const struct tree_unresolved *item);
 
 /*
- * Counts the values once the tree is there, sorts by them, and gives the list to the tree. Of a
- * tree without nodes, or that is cut, they are known.
+ * Counts the values when the tree is complete, sorts by them, and gives the list to the tree. (For
+ * a tree without nodes, or a trimmed one, the values are known already.)
  */
 int unresolved_into(struct tree *tree, const struct unresolved_list *list, struct err *err);
 
