@@ -5,10 +5,13 @@
  *
  *   pod            one for each port of each container, or one without a port; none while it has
  *                  no address
- *   node           the kubelet's port at the first of InternalIP, ExternalIP, LegacyHostIP,
- * Hostname service        one for each port, at NAME.NAMESPACE.svc endpoints,     one for each
- * address and port, with the labels of the service and of the pod endpointslice  behind it; and one
- * for each port of these pods that is no endpoint ingress        one for each path of each host
+ *   node           the kubelet's port at the first of InternalIP, ExternalIP, LegacyHostIP and
+ *                  Hostname
+ *   service        one for each port, at NAME.NAMESPACE.svc
+ *   endpoints, endpointslice
+ *                  one for each address and port, with the labels of the service and of the pod
+ *                  behind it; and one for each port of these pods that is no endpoint
+ *   ingress        one for each path of each host
  */
 #ifndef FIRN_SERVER_SCRAPE_KUBERNETES_TARGETS_H
 #define FIRN_SERVER_SCRAPE_KUBERNETES_TARGETS_H

@@ -4,17 +4,7 @@
  * results to answers. Nothing is computed here. Handlers run on the listener's workers, in
  * parallel; what they share is thread-safe or behind a lock named in the module.
  *
- *   routes.c   the list of all paths           intake/      profiles in -> ingest -> store
- *   answer.c   /api/v1 queries               rpc_query.c  Parca's QueryService
- *   calls.c    calls in all their spellings    pyroscope_*  Pyroscope's QuerierService, render
- *   rpc_debuginfo.c  Parca's DebuginfoService
- *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
- *   answer_place.c  where in the source and in the machine code; who calls whom
- *   answer_time.c   where in time: heatmap, flame chart
- *   admission/ticket.c  which queries compute now, and which get the answer of another
- *   targets.c  who has sent what
- *   parameters.c -> query_params      operations.c  metrics, status, own profile
- *   health.c   grpc.health.v1
+ * routes.c lists all paths; README.md says which room answers which.
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
 #define FIRN_SERVER_SERVE_SERVE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops - what the status page and `firn store stat --json` share. */
+/* operations - JSON that the status page and `firn store stat --json` share. */
 #ifndef FIRN_SERVER_SERVE_API_OPERATIONS_H
 #define FIRN_SERVER_SERVE_API_OPERATIONS_H
 
