@@ -267,6 +267,31 @@ test("values of a unit without words of its own, and of none, are said with what
 		assert.match(await page.locator(".strip-reading").innerText(), /^mean 1\s234\/s$/);
 	}));
 
+test("the row of a label's value is no function: neither found as one, nor with numbers of one", () =>
+	withPage({ viewport: { width: 1440, height: 860 } }, async (page) => {
+		const span = `&from=${AT.now - 20 * MINUTE}&to=${AT.now + MINUTE}`;
+		await open(page, `${queryOf("known")}${span}&group_by=job&search=n`);
+		const word = (await page.locator(".found").innerText()).match(/^(\d+) functions? in (\d+) frames/);
+		const told = await page.getByRole("columnheader", { name: /found/ }).innerText();
+		assert.equal(word[1], told.match(/\((\d+) found\)/)[1], "the table counts others");
+		const result = page.locator(".search-result");
+		const [{ scrollWidth, clientWidth }, [field, value, next]] = [
+			await result.evaluate(({ scrollWidth, clientWidth }) =>
+				({ scrollWidth, clientWidth })),
+			await Promise.all([page.locator(".search"), result,
+				page.getByRole("button", { name: "Previous match" })].map((each) =>
+				each.boundingBox())),
+		];
+		assert.ok(scrollWidth <= clientWidth && value.x >= field.x && value.x + value.width <= next.x + 1,
+			"the share in the search field is cut");
+		await clickFrame(page, (await firn(page, "frames")).find(({ depth }) => depth === 1));
+		await page.getByRole("group", { name: "Side pane shows" }).getByRole("button", { name: "Details" })
+			.click();
+		const pane = page.locator(".details");
+		await pane.getByText("Total here").waitFor();
+		assert.equal(await pane.getByText(/all callers|Kind/).count(), 0);
+	}));
+
 test("on a telephone times have room below the heatmap, and lanes' names stand beside the bars", () =>
 	withPage({ viewport: { width: 400, height: 800 } }, async (page) => {
 		const boxes = (locator) => page.locator(locator).evaluateAll((all) => all.map((each) =>

@@ -90,6 +90,7 @@ test("lanes are what has a value, the largest first; numbers keep their order", 
 	/* Of a host the programs, of one program its threads. */
 	assert.equal(laneLabel(["comm", "node", "thread_name"]), "comm");
 	assert.equal(laneLabel(["comm", "node", "thread_name"], 'comm="java"'), "thread_name");
+	assert.equal(laneLabel(["comm", "thread_name"], 'comm=~"java|node", node!="a"'), "comm");
 	assert.equal(stepsFor({ fromMs: 0, toMs: 15 * MINUTE }), 10_000);
 	assert.equal(stepsFor({ fromMs: 0, toMs: 12_000 }), 100);
 });

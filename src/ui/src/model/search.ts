@@ -6,7 +6,7 @@
  * /text/ is a regular expression, /text/i one without regard to case. The share is a union: a
  * match below another match counts once, so recursion cannot exceed 100 %.
  */
-import { TRIMMED, type Profile, functionName } from "./profile";
+import { GROUP, TRIMMED, type Profile, functionName } from "./profile";
 
 export type Pattern =
 	| { kind: "none" }
@@ -16,6 +16,7 @@ export type Pattern =
 export interface Matches {
 	/* 1 per function that matches. */
 	functions: Uint8Array;
+	/* Without rows that carry a label's value. */
 	functionCount: number;
 	nodeCount: number;
 	/* Value of all stacks that contain a match. */
@@ -59,25 +60,31 @@ export function findMatches(profile: Profile, test: (name: string) => boolean): 
 		functions[fn] = hit;
 		functionCount += hit;
 	}
-	return { functions, functionCount, ...measure(profile, functions) };
+	const { groups, ...rest } = measure(profile, functions);
+	return { functions, functionCount: functionCount - groups.size, ...rest };
 }
 
-function measure(profile: Profile, functions: Uint8Array): { nodeCount: number; value: number } {
+function measure(
+	profile: Profile, functions: Uint8Array,
+): { nodeCount: number; value: number; groups: Set<number> } {
 	const { count, parent, func, flags, total } = profile;
 	const inside = new Uint8Array(count);
 	let nodeCount = 0;
 	let value = 0;
+	const groups = new Set<number>();
 	for (let i = 1; i < count; i++) {
 		const above = inside[parent[i]!]!;
 		const hit = functions[func[i]!]! && !(flags[i]! & TRIMMED);
 		if (hit) {
 			nodeCount++;
+			if (flags[i]! & GROUP)
+				groups.add(func[i]!);
 			if (!above)
 				value += total[i]!;
 		}
 		inside[i] = above || hit ? 1 : 0;
 	}
-	return { nodeCount, value };
+	return { nodeCount, value, groups };
 }
 
 /* The match after (step 1) or before (step -1) `from`, row by row, wrapping round; -1 if none. */

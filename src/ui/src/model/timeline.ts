@@ -228,8 +228,8 @@ export function laneOf(chart: Chart, node: number): number {
 /* The label whose values make the most telling lanes. */
 export function laneLabel(labels: readonly string[], matchers = ""): string {
 	const telling = ["thread_name", "thread", "thread_id", "cpu", "comm", "container", "service", "service_name"];
-	/* Of a whole host, its programs; of what was chosen there, its threads. */
-	if (!matchers)
+	/* Of a host, or several of its programs, a lane for each; of one thing that was chosen, its threads. */
+	if (!/(^|[^!])="/.test(matchers))
 		telling.unshift("comm");
 	return telling.find((label) => labels.includes(label)) ?? labels[0] ?? "";
 }

@@ -2,7 +2,7 @@
 /* details - the side pane on what is selected: its values, its place, what it calls; else what is to be known. */
 import type { JSX } from "preact";
 import {
-	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
+	GROUP, type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
 	functionSystemName, functionUnresolved, kindName, nodeName,
 } from "../../model/profile";
 import {
@@ -36,14 +36,16 @@ const NAME_MAX = 24; // of a function, on a button
 
 function Callee({ current, node, of }: { current: Profile; node: number; of: number }): JSX.Element {
 	const name = nodeName(current, node);
+	const binary = functionMapping(current, current.func[node]!);
 	return (
 		<li>
-			<button type="button" onClick={() => zoomTo(node)} title={name}>
+			<button type="button" onClick={() => zoomTo(node)} title={`${name}\n${binary}`}>
 				<span class="number">
 					{current.sides ? changeTexts(current, node).words
 						: formatPercent(current.total[node]!, current.total[of]!)}
 				</span>
 				<span class="mono callee-name">{name}</span>
+				{of === 0 && <span class="muted callee-binary">{binary.replace(/.*\//, "")}</span>}
 			</button>
 		</li>
 	);
@@ -167,6 +169,8 @@ export function Details(): JSX.Element {
 	const whole = current.total[0]!;
 	const widest = functionName(current, fn);
 	const table = top.value;
+	/* The row of a label's value is no function. */
+	const isGroup = (current.flags[Math.max(0, node)]! & GROUP) !== 0;
 	return (
 		<div class="details">
 			<div class="details-name">
@@ -176,7 +180,7 @@ export function Details(): JSX.Element {
 			{current.sides ? <Compared current={current} node={node} /> : <dl class="measures">
 				<Measure title="Total here" value={current.total[node]!} whole={whole} />
 				<Measure title="Self here" value={current.self[node]!} whole={whole} />
-				{fn > 0 && table && <>
+				{fn > 0 && !isGroup && table && <>
 					<Measure title="Total, all callers" value={table.total[fn]!} whole={whole} />
 					<Measure title="Self, all callers" value={table.self[fn]!} whole={whole} />
 				</>}
@@ -191,7 +195,7 @@ export function Details(): JSX.Element {
 				</p>
 			)}
 			{!fn && <DoubtsInFull />}
-			<Facts current={current} fn={current.func[node]!} />
+			{!isGroup && <Facts current={current} fn={current.func[node]!} />}
 			<Callees current={current} node={node} />
 			{!fn && <Unresolved current={current} />}
 			{!fn && <p class="pane-note">Click a frame to zoom to it and see it here.</p>}

@@ -43,7 +43,7 @@ function Frame({ node }: { node: number }): JSX.Element {
 	return (
 		<>
 			<span class="status-name mono"><bdi>{nodeName(current, node)}</bdi></span>
-			<span class="number"><i>self</i> {formatValue(unit.value, self)}</span>
+			<span class="number status-self"><i>self</i> {formatValue(unit.value, self)}</span>
 			<span class="number"><i>total</i> {formatValue(unit.value, total)}</span>
 			<span class="number status-rate">{formatRate(unit.value, total, seconds.value)}</span>
 			<span class="number"><b>{shareOf(0)}</b></span>

@@ -80,7 +80,7 @@ function SearchResult(): JSX.Element | null {
 	const found = matches.value;
 	if (!found || !profile.value)
 		return null;
-	if (!found.functionCount)
+	if (!found.nodeCount)
 		return <span class="search-result muted" role="status">no match</span>;
 	return (
 		<span class="search-result" role="status" title="Stacks with a match, each counted once">
@@ -92,13 +92,13 @@ function SearchResult(): JSX.Element | null {
 /* What the search found, where there is room for it. */
 function Found(): JSX.Element | null {
 	const found = matches.value;
-	if (!found?.functionCount)
+	if (!found?.nodeCount)
 		return null;
 	return (
 		<span class="found number" title="Stacks with a match, each counted once">
 			{counted(found.functionCount, "function")} in {counted(found.nodeCount, "frame")}
 			{" "}
-			<span class="muted">{found.functionCount === 1 ? "matches" : "match"}: </span>
+			<span class="muted">{found.nodeCount === 1 ? "matches" : "match"}: </span>
 			<b>{formatPercent(found.value, profile.value!.total[0]!)}</b>
 		</span>
 	);
@@ -123,7 +123,7 @@ function Search(): JSX.Element {
 		event.preventDefault();
 		event.stopPropagation();
 	};
-	const none = !matches.value?.functionCount;
+	const none = !matches.value?.nodeCount;
 	return (
 		<div class={`search${pattern.value.kind === "invalid" ? " invalid" : ""}`} role="search">
 			<Icon name="search" />
@@ -386,7 +386,7 @@ export function PathRow(): JSX.Element {
 			{profile.value && profile.value.total[0] !== 0 && !compared && (
 				<>
 					<Sum />
-					{focus.value ? <Crumbs /> : !matches.value?.functionCount && <Largest />}
+					{focus.value ? <Crumbs /> : !matches.value?.nodeCount && <Largest />}
 					<Found />
 					<Legend />
 				</>
