@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_report - how well a running agent does, out of its /metrics: stacks whole and cut, in
- * total and by binary; samples lost; unwind tables; languages;
- * time per sample.
+ * agent_report - the health of a running agent, from its /metrics: whole and truncated stacks, in
+ * total and by binary; lost samples; unwind tables; languages; time per sample.
  *
- * What the agent does not tell (an older one) is left out. Bounds: AGENT_REPORT_BINARIES_MAX; what
- * comes after that is passed over.
+ * Metrics that an older agent lacks are left out. Bounds: AGENT_REPORT_BINARIES_MAX; further
+ * binaries are skipped.
  */
 #ifndef FIRN_CLI_AGENT_REPORT_H
 #define FIRN_CLI_AGENT_REPORT_H
@@ -77,7 +76,7 @@ struct agent_report {
 void agent_report_read(struct agent_report *ret, struct slice metrics);
 void agent_report_free(struct agent_report *report);
 
-/* The time per sample that a part of them stays under, interpolated; 0 when there are none. */
+/* The quantile `part` of the time per sample, interpolated; 0 without samples. */
 double agent_report_quantile(const struct agent_report *report, double part);
 
 /* `top` binaries at most. */

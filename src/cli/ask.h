@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - a query to a server, from the command line: while the answer is awaited, a terminal
- * shows how far it is, and Ctrl-C tells the server to stop.
+ * ask - sends a query to a server from the command line; a terminal shows the progress, and Ctrl-C
+ * stops the query on the server.
  */
 #ifndef FIRN_CLI_ASK_H
 #define FIRN_CLI_ASK_H
@@ -29,9 +29,9 @@ MUST_USE int ask_complete_type(const struct client_flags *flags, const char *sel
 			       const char *from, const char *to, char **ret, struct err *err);
 
 /*
- * What becomes of an answer: 200 prints its body, up to the last form feed when it is text, to
- * standard output, and gives the notes behind it in *ret_notes, which point into the reply. Returns
- * the exit code; other statuses are told on standard error.
+ * Prints the body of a 200 to standard output, a text up to its last form feed; *ret_notes are the
+ * notes after it, and point into the reply. Other statuses go to standard error. Returns the exit
+ * code.
  */
 int ask_print(const struct verb *verb, const struct net_reply *reply, bool is_text,
 	      struct slice *ret_notes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libraries - what this program contains of others, with the versions that it was built with. The
- * table is made by embed_libraries.py from libraries.txt.
+ * libraries - the linked libraries and the versions at the build. embed_libraries.py makes the
+ * table from libraries.txt.
  */
 #ifndef FIRN_CLI_LIBRARIES_H
 #define FIRN_CLI_LIBRARIES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manual - what the tables of verbs and options say, as a manual page and for shells. */
+/* manual - the manual page and shell completion, from the tables of verbs and options. */
 #ifndef FIRN_CLI_MANUAL_H
 #define FIRN_CLI_MANUAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_file - a profile in a file, of any format that firn reads, as what queries are asked of:
- * all that profile_decode.h knows.
+ * profile_file - a profile file of any format that firn reads (profile_decode.h), as a source of
+ * queries.
  *
  * Values are amounts, whatever the file says of its duration; only inuse_* and goroutines are
  * states. One thread. Files are written as output_file.h does.
@@ -41,9 +41,9 @@ int profile_file_decode(struct profile_file *file, struct slice bytes, const cha
 void profile_file_close(struct profile_file *file);
 
 /*
- * A pprof in pprof again, with all that it has: every sample type (or the one that is asked for),
- * mappings, build ids, places without names, comments, and what firn has no use for. Other formats,
- * and profiles that need repair, are not for this: *ret stays false.
+ * Copies a pprof with all of its content: every sample type (or the wanted one), mappings, build
+ * ids, addresses without names, comments, and fields that firn does not use. For other formats, and
+ * profiles that need repair, *ret stays false.
  */
 int profile_copy(struct slice bytes, const char *sample_type, const char *to, bool *ret,
 		 struct err *err);

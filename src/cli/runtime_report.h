@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_report - which language runtimes a running agent has seen, and of how many of their
- * frames it has the functions' names, out of its /metrics. Part of agent_report.
+ * runtime_report - the language runtimes that a running agent has seen, and how many of their
+ * frames have names, from its /metrics. Part of agent_report.
  *
  * Bounds: RUNTIME_REPORT_MAX runtimes and RUNTIME_REPORT_VERSIONS_MAX versions of each; what comes
  * after that is passed over.

@@ -36,7 +36,7 @@ int server_process_start(const struct server_options *options, const char *user,
  */
 int server_process_confine(struct server_options *options, const char *user, struct err *err);
 
-/* Handles SIGHUP: reloads --config-file; logs why it cannot. In the server's process. */
+/* Handles SIGHUP in the server's process: reloads --config-file, or logs why it cannot. */
 void server_process_reload(struct server *server);
 
 /* Asks it to end and waits for that. */

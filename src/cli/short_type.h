@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * short_type - profile types are long; on the command line the start of one is enough, as
- * `on_cpu{comm="nginx"}`, and none where the server has a single one, as `{comm="nginx"}`.
+ * short_type - completes profile types on the command line: the start of a type is enough, such as
+ * `on_cpu{comm="nginx"}`, or none if the server has a single one, such as `{comm="nginx"}`.
  */
 #ifndef FIRN_CLI_SHORT_TYPE_H
 #define FIRN_CLI_SHORT_TYPE_H

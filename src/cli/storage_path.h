@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storage_path - where a server keeps profiles when nobody says: of root /var/lib/firn, else
- * $XDG_DATA_HOME/firn, which is ~/.local/share/firn when that is not set. Never the current
- * folder: it may belong to anyone.
+ * storage_path - the default storage directory: /var/lib/firn for root, else $XDG_DATA_HOME/firn,
+ * or ~/.local/share/firn if that is not set. Never the current folder, which may belong to anyone.
  */
 #ifndef FIRN_CLI_STORAGE_PATH_H
 #define FIRN_CLI_STORAGE_PATH_H

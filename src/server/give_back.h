@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * give_back - a thread that returns to the system what requests leave behind.
+ * give_back - a thread that returns free memory to the system after requests.
  *
- * A large answer takes hundreds of MB for a moment. What it frees stays in the heaps, or waits for
- * the next one, and what it read of symbol tables stays mapped, until someone gives it back: this
- * thread looks every few seconds, gives up what nobody took since it looked last and answers that
- * are too old, and returns what is free when it has become much since the last time. Nothing waits
- * for it.
+ * A large answer takes hundreds of MB for a moment, which then stay in the heaps, in spare arenas,
+ * or as resident pages of symbol tables. Every few seconds this thread frees spare arenas that
+ * nobody took since its last look, and cached answers that are too old, and trims the heaps if much
+ * has become free. Nothing waits for it.
  */
 #ifndef FIRN_SERVER_GIVE_BACK_H
 #define FIRN_SERVER_GIVE_BACK_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_decode - the bytes of a profile file of any format that firn reads: unpacked, told apart
- * by their content, and turned to pprof, where that holds all of them.
+ * profile_decode - unpacks a profile file of any format that firn reads, recognises the format by
+ * its content, and converts it to pprof if that can hold all of it.
  *
  * One profile is one pprof; a flight recording has one for each of its kinds. OTLP requests and
- * firn's own recordings are no pprof: whoever asks takes their bytes. One thread.
+ * firn's own recordings are not converted: callers use their bytes. One thread.
  */
 #ifndef FIRN_CLI_PUSH_PROFILE_DECODE_H
 #define FIRN_CLI_PUSH_PROFILE_DECODE_H

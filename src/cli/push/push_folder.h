@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * push_folder - the files of one folder, each to be sent once, when it is complete.
+ * push_folder - finds the complete files of one folder, each once.
  *
- * A file is who it is by its inode, size and time of change: one that is renamed is the same, one
- * that is overwritten is another. It is complete when it stayed as it is between two looks and
- * nobody has it open for writing. The kernel tells that by a lease, which is for owners of a file
- * and for local file systems; elsewhere a file is complete when it did not change for a while.
- * Passed over: folders, links, what is empty, names that begin with '.' or end as those of files
- * that are being written do (.tmp, .part, ~). One thread. Memory: what the folder has, at most
- * PUSH_FOLDER_FILES_MAX.
+ * Inode, size and time of change identify a file: a renamed file is the same, an overwritten one is
+ * another. A file is complete when it did not change between two looks and nobody has it open for
+ * writing. A lease tells the latter, which works for the file's owner and on local file systems;
+ * elsewhere a file is complete when it did not change for a while. Skipped: folders, links, empty
+ * files, names that begin with '.' or end in .tmp, .part or ~. One thread. Memory: one entry per
+ * file, at most PUSH_FOLDER_FILES_MAX.
  */
 #ifndef FIRN_CLI_PUSH_PUSH_FOLDER_H
 #define FIRN_CLI_PUSH_PUSH_FOLDER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * push_request - the bytes of a profile file of any format as the request that brings them to a
- * server. pprof, and what can be turned to it, goes to Parca's WriteRaw: all profiles of a file in
- * one request, which is stored whole or not at all. OTLP and firn's recordings go to OTLP's door.
+ * push_request - makes the request that sends a profile file of any format to a server. pprof, and
+ * formats that convert to it, use Parca's WriteRaw: all profiles of a file in one request, which is
+ * stored whole or not at all. OTLP and firn's recordings use OTLP's Export.
  *
  * The same file becomes the same bytes, so that the server counts it once however often it is sent:
  * a profile that does not say when it was taken gets the file's time.

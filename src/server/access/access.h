@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access - who may do what: the file of --web-config-file, kept up to date while the server runs.
+ * access - authentication and permissions: the file of --web-config-file, reloaded while the server
+ * runs.
  *
- * The file and those that it names are looked at once a second at most, when somebody connects or
- * asks; what changed counts at once. A file that has become wrong changes nothing and is told in
- * the log and in firn_web_config_reloads_total{result="failed"}. Whether TLS is spoken cannot
- * change, and a server that asks who comes goes on asking.
+ * Connections and requests check the file, and the files that it names, for changes, at most once a
+ * second; a change takes effect at once. An invalid file changes nothing; the log and
+ * firn_web_config_reloads_total{result="failed"} tell. TLS cannot be switched on or off, nor
+ * authentication be removed.
  *
  * Passwords are bcrypt and take tens of milliseconds each: verdicts are remembered (as salted
  * digests), and unknown users cost as much as known ones. Thread-safe. The two callbacks have the
@@ -39,15 +40,15 @@ struct tls *access_tls(void *access);
 int access_authorize(void *access, const struct net_request *request, enum net_role role,
 		     bool at_once);
 /*
- * True if a client that was let through has this permission, too: for answers that tell some more
- * than others. NULL: everyone may do everything. Not on the loop thread.
+ * True if an authenticated client also has this role: for answers that show more to some. NULL:
+ * everyone may do everything. Not on the loop thread.
  */
 bool access_permits(struct access *access, const struct net_request *request, enum net_role role);
 
 /*
- * Whose a request may be. A user or token that the file gives to tenants sends and asks as those
- * alone: access_authorize refuses (403) a header ACCESS_TENANT_HEADER that names another, and
- * without the header a request is the first one's. All others are whoever the header says.
+ * Tenants. If the file gives tenants to a user or token, these are its only ones: access_authorize
+ * refuses (403) a header ACCESS_TENANT_HEADER that names another, and without the header a request
+ * belongs to the first. For all other users and tokens the header decides.
  */
 #define ACCESS_TENANT_HEADER "x-scope-orgid"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * password - bcrypt verdicts, remembered.
+ * password - checks bcrypt passwords, and caches the verdicts.
  *
- * One password is tried at a time: it costs tens of milliseconds of CPU, on purpose. One more may
- * wait for that; others are told to come later, or those who guess would occupy all workers.
+ * One password is checked at a time, because that costs tens of milliseconds of CPU, on purpose.
+ * One more may wait; others get PASSWORD_LATER, so that guessing does not occupy all workers.
  * Verdicts, good and bad, are kept by a digest of (a random salt of this process, hash, password)
  * in a small table; neither passwords nor plain digests of them are kept. Thread-safe.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state - what one reading of the web configuration came to: certificates ready to use, users,
- * tokens. Immutable, counted references; any thread.
+ * state - the result of one reading of the web configuration: certificates ready to use, users,
+ * tokens. Immutable, reference-counted; any thread.
  */
 #ifndef FIRN_SERVER_ACCESS_STATE_H
 #define FIRN_SERVER_ACCESS_STATE_H

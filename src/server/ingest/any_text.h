@@ -12,8 +12,8 @@
 #define ANY_TEXT_DEPTH_MAX 16 /* arrays within arrays; deeper ones are written as null */
 
 /*
- * Replaces what `out` holds. What is longer than bytes_max ends somewhere behind that. Errors: the
- * value's bytes are no AnyValue.
+ * Replaces the content of `out`. A text longer than bytes_max is cut somewhere after that. Errors:
+ * the bytes are no AnyValue.
  */
 int any_text(const struct otlp *request, const struct otlp_any *value, size_t bytes_max,
 	     struct strbuf *out, struct err *err);

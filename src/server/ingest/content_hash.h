@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content_hash - a hash of what rows say, whatever ids they say it with: the identity of reports
- * whose sender gave none. Uses hash_stable only, so it is the same after a restart.
+ * content_hash - a hash of the content of rows, independent of ids: the identity of reports whose
+ * sender gave none. Uses hash_stable only, so it is the same after a restart.
  *
  * Hashes of strings, frames, nodes and label sets are kept per table, each computed once from
  * those before it. One thread at a time.

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ingest - both doors into the store: decoded requests become one normalised batch.
+ * ingest - decodes pprof and OTLP requests, and turns each into one normalised batch.
  *
  *   pprof bytes -> codec/pprof -> from_pprof --+
  *                                              +-> tables (batch) -> store_append
  *   OTLP bytes  -> from_otlp ------------------+
  *
  * Structure is validated, meaning is repaired, and every repair is counted in a metric with its
- * reason: never silent. A request is taken whole or refused whole with a message that says what
- * and where; reports outside the store's time window are refused one by one (append_result).
- * Thread-safe: each call works in a `struct ingest_scratch` that one thread uses at a time.
+ * reason. A request is accepted or refused as a whole, with a message that says what and where;
+ * reports outside the store's time window are refused one by one (append_result). Thread-safe: each
+ * call works in a `struct ingest_scratch` that one thread uses at a time.
  */
 #ifndef FIRN_SERVER_INGEST_INGEST_H
 #define FIRN_SERVER_INGEST_INGEST_H
@@ -28,17 +28,17 @@ struct ingest_limits {
 	size_t labels_max;	   /* per series */
 	size_t moments_max;	   /* times and links of samples, per report; 0 = none kept */
 	struct label_guard *guard; /* of series' labels; NULL: none */
-	/* Whether a set of labels, by its hash, may come in: 0 or an error. NULL: any. */
+	/* Admits a set of labels, by its hash: 0 or an error. NULL: all. */
 	int (*admit_series)(void *context, uint64_t hash, struct err *err);
 	void *admit_context;
 };
 extern const struct ingest_limits ingest_limits_default;
 
 /*
- * The memory of one running request; kept for the next, because that makes ingest fast. The budget
- * (NULL: no limit) pays for all of it until it is freed, and for what is added to batches until
- * these are forgotten: a request that takes more is refused, ERR_LIMIT, or ERR_NO_MEMORY when the
- * budget's parents have none left at the moment.
+ * The memory of one running request; kept for the next, because that makes ingest fast. It counts
+ * against the budget (NULL: no limit) until it is freed; additions to batches count until these are
+ * forgotten. A request that takes more is refused: ERR_LIMIT, or ERR_NO_MEMORY if the budget's
+ * parents have none left at the moment.
  */
 struct ingest_scratch;
 struct ingest_scratch *ingest_scratch_new(struct budget *budget);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * label_guard - keeps series countable: a label whose values never repeat (the id of a request, a
- * time) would make a series of each profile, and a store that is all directory.
+ * label_guard - limits new label values: a label whose values never repeat (a request id, a time)
+ * would make a series of each profile, and a store that is all directory.
  *
- * Each label of a tenant may bring so many new values within LABEL_GUARD_SPAN_NS. What is known of
- * that span or the one before passes for as long as it goes on coming, so that a fleet that is
- * large and steady is not hindered. Names of labels are bounded likewise (LABEL_GUARD_NAMES_MAX).
+ * Each label of a tenant may have values_max new values within LABEL_GUARD_SPAN_NS. Values known
+ * from this span or the one before always pass, so a large, steady fleet is not limited. Names of
+ * labels are bounded likewise (LABEL_GUARD_NAMES_MAX).
  *
- * Values are known by 64 bits of their hash: that a new one passes as known has a chance of one in
- * 10^14 for 100,000 values. Memory: some 20 bytes per value, of two spans. After a restart nothing
- * is known. Any thread.
+ * Values are known by 64 bits of their hash: a new one passes as known with a chance of one in
+ * 10^14 for 100,000 values. Memory: some 20 bytes per value, for two spans. After a restart no
+ * value is known. Any thread.
  */
 #ifndef FIRN_SERVER_INGEST_LABEL_GUARD_H
 #define FIRN_SERVER_INGEST_LABEL_GUARD_H
@@ -32,8 +32,8 @@ struct label_guard_pair {
 };
 
 /*
- * All labels of one series: 0, and they are known from now on; or ERR_INVALID, which names the
- * label, and none of them is. `now_ns` is monotonic.
+ * Checks all labels of one series: 0, and all are known from now on; or ERR_INVALID, which names
+ * the label, and none becomes known. `now_ns` is monotonic.
  */
 int label_guard_check(struct label_guard *guard, struct slice tenant,
 		      const struct label_guard_pair *pairs, size_t count, int64_t now_ns,

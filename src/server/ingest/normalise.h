@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * normalise - what both doors do with what they decoded: repair text, names, times and frames,
- * build stacks and label sets, and put the rows of a report together, into the batch's tables.
+ * normalise - shared by pprof and OTLP: repairs text, names, times and frames, builds stacks and
+ * label sets, and collects the rows of a report, in the batch's tables.
  *
  *   text  -> string id             normalise_text, normalise_type_text
  *   labels -> label set            normalise_labels_begin, normalise_label, normalise_labels_end
@@ -9,8 +9,8 @@
  *   samples -> rows of a report    normalise_rows_begin, normalise_row, normalise_rows_end
  *
  * Every repair is counted (repairs.h). When the tables or a budget are full, `problem` is set and
- * ids from then on are 0: callers look at it once, at the end of a report. Used by one thread at
- * a time; memory is kept from request to request.
+ * all further ids are 0: callers check it once, at the end of a report. Used by one thread at a
+ * time; memory is kept from request to request.
  */
 #ifndef FIRN_SERVER_INGEST_NORMALISE_H
 #define FIRN_SERVER_INGEST_NORMALISE_H
@@ -70,8 +70,9 @@ void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, 
 		      int64_t now_ns);
 
 /*
- * A request whose stacks name `places` so often has a dictionary that is worth its name: look-ups
- * of frames would find none. If one place is there twice, its rows stay apart, no more.
+ * If a request's stacks name each of its `places` several times (`named`), its dictionary has no
+ * duplicates, and frames are added without look-ups. If a place is there twice all the same, it
+ * only makes rows of its own.
  */
 void normalise_places(struct normaliser *n, size_t places, size_t named);
 
@@ -85,8 +86,8 @@ uint32_t normalise_text(struct normaliser *n, struct slice text);
 uint32_t normalise_type_text(struct normaliser *n, struct slice text);
 
 /*
- * Labels of a series. Of a name given twice the last counts; that is a repair only within one
- * `level` (a resource's attribute and a profile's may share a name: the profile's counts).
+ * Labels of a series. The last of equal names counts; that is a repair only within one `level` (a
+ * profile's attribute may override a resource's).
  */
 void normalise_labels_begin(struct normaliser *n);
 void normalise_label(struct normaliser *n, struct slice name, struct slice value, uint8_t level);
@@ -114,7 +115,7 @@ struct normalise_line {
 
 /*
  * The frame of a place, to be completed by lines; its kind may still be unknown. In two steps,
- * because the first is the same for all places of a mapping whose sender told the same kind.
+ * because the first gives the same for all places of a mapping with the same kind.
  */
 struct frame normalise_mapping(struct normaliser *n, const struct normalise_place *place);
 struct frame normalise_place(const struct frame *mapping, const struct normalise_place *place);
@@ -135,8 +136,8 @@ static inline void normalise_stack_begin(struct normaliser *n)
 }
 
 /*
- * The same, for a stack that begins at its root with `shared` frames as the one before it did
- * (at most its path_count): these are not given.
+ * The same, for a stack that shares `shared` frames at its root with the previous one (at most its
+ * path_count): these are not passed again.
  */
 static inline void normalise_stack_begin_shared(struct normaliser *n, size_t shared)
 {
@@ -158,10 +159,7 @@ static inline bool normalise_stack_frame(struct normaliser *n, uint32_t frame)
 uint32_t normalise_stack_end(struct normaliser *n);
 
 void normalise_rows_begin(struct normaliser *n, uint32_t columns);
-/*
- * The values that count: there are no negative amounts, which are taken as zero beside the others.
- * False when nothing is left.
- */
+/* Copies the values, with negative ones as zero. False if all are zero. */
 bool normalise_values(const int64_t *values, uint32_t columns, int64_t *ret);
 /* Adds up with the row of the same stack and labels, if there is one. Returns the row. */
 uint32_t normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set,

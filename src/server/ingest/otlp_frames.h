@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * otlp_frames - stacks of an OTLP request's dictionary as nodes of the batch's trie. Each stack,
- * location and string is looked at once per request, when a sample first needs it.
+ * location and string is converted once per request, when a sample first needs it.
  */
 #ifndef FIRN_SERVER_INGEST_OTLP_FRAMES_H
 #define FIRN_SERVER_INGEST_OTLP_FRAMES_H

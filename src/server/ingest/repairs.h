@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * repairs - what ingest changed, dropped or refused, and how much it took: the counters.
+ * repairs - the metrics of ingest: what it repaired, dropped, refused and accepted.
  *
- * Every repair that the doors make has a line here; nothing is dropped without one. Thread-safe.
+ * Every kind of repair has a line here; nothing is dropped without one. Thread-safe.
  */
 #ifndef FIRN_SERVER_INGEST_REPAIRS_H
 #define FIRN_SERVER_INGEST_REPAIRS_H

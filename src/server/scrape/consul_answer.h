@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consul_answer - what Consul's HTTP API says (catalog/services and health/service/NAME, in JSON),
- * as targets with the labels of Prometheus' discovery, __meta_consul_*.
+ * consul_answer - converts answers of Consul's HTTP API (catalog/services and health/service/NAME,
+ * JSON) to targets with the labels of Prometheus' discovery, __meta_consul_*.
  */
 #ifndef FIRN_SERVER_SCRAPE_CONSUL_ANSWER_H
 #define FIRN_SERVER_SCRAPE_CONSUL_ANSWER_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discovery - where targets come from: each configured one has a thread that looks, waits and
- * publishes all that it has found, again and again, until it is stopped. What it found last stays
- * when it cannot look: a discovery that fails takes no target away.
+ * discovery - finds targets: each configured discovery has a thread that periodically looks and
+ * publishes all targets that it found, until it is stopped. After a failure the last targets stay.
  *
  * The configuration must live until discovery_stop has returned.
  */
@@ -36,8 +35,8 @@ struct discovery {
 };
 
 /*
- * Begins with what `before` (may be NULL), which looked in the same place, has found. The filter is
- * asked on the discovery's thread until discovery_stop has returned.
+ * Begins with the targets of `before` (may be NULL), which looked in the same place. The filter is
+ * called on the discovery's thread until discovery_stop has returned.
  */
 struct discovery *discovery_start(const struct discovery_config *config,
 				  const struct found_filter *filter, struct discovery *before,
@@ -55,13 +54,13 @@ uint64_t discovery_version(struct discovery *discovery);
 /* False: the last look was right. */
 bool discovery_failure(struct discovery *discovery, struct err *ret);
 
-/* There is no memory for the targets of what it has found; NULL: there is (again). */
+/* Notes that there is no memory for its targets; NULL: there is (again). */
 void discovery_refuse(struct discovery *discovery, const struct err *err);
 
 /* For the modules, on the discovery's thread. */
 
 struct found *discovery_new_found(struct discovery *discovery);
-/* Takes it over; false: it is more than there is memory for, and its previous targets stay. */
+/* Takes ownership; false: there is not enough memory, and the previous targets stay. */
 bool discovery_publish(struct discovery *discovery, struct found *found);
 void discovery_fail(struct discovery *discovery, const struct err *err);
 bool discovery_sleep(struct discovery *discovery, int64_t ns); /* false: it is to stop */

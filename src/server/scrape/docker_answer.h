@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_answer - what Docker's Engine API (docs.docker.com/engine/api, v1.24 on; Podman answers
- * it, too) says of the containers that run, as targets: one for each TCP port of each network, with
- * the labels of Prometheus' discovery.
+ * docker_answer - converts the running containers of Docker's Engine API
+ * (docs.docker.com/engine/api, v1.24 on; also Podman) to targets: one for each TCP port of each
+ * network, with the labels of Prometheus' discovery.
  *
  *   __meta_docker_container_{id,name,network_mode,label_NAME}
  *   __meta_docker_network_{id,name,ip,scope,internal,ingress,label_NAME}

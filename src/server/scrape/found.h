@@ -5,9 +5,9 @@
  * Built by one thread, then immutable and shared. Owns its text. Most labels of a cluster's
  * targets are the same texts again (names, images, namespaces), so each text is kept once.
  *
- * Bounded: FOUND_TARGETS_MAX, and FOUND_BYTES_MAX of labels when each target is told in full; what
- * is beyond is left out and told (`is_cut`). All of the process together: discovery_memory; who
- * goes beyond that `is_refused`, which discovery_publish tells, and keeps what was known before.
+ * Bounded: FOUND_TARGETS_MAX, and FOUND_BYTES_MAX of labels with each target in full; targets
+ * beyond are left out (`is_cut`). All discoveries of the process together: discovery_memory; a
+ * result beyond it `is_refused`, and discovery_publish keeps the previous targets.
  */
 #ifndef FIRN_SERVER_SCRAPE_FOUND_H
 #define FIRN_SERVER_SCRAPE_FOUND_H
@@ -40,7 +40,9 @@ struct found_target {
 	size_t count;
 };
 
-/* Whether a target is kept when there are many: the rules of a job drop most of a large cluster. */
+/*
+ * Decides which targets to keep if there are many: the rules of a job drop most of a large cluster.
+ */
 struct found_filter {
 	bool (*wants)(const void *context, const struct found_target *target);
 	const void *context;
@@ -81,10 +83,10 @@ void found_label_of(struct found *found, const char *prefix, struct slice name, 
 void found_labelf(struct found *found, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Labels that were added so far are those of a target now, and of the next ones from `keep` on. */
+/* Makes a target of the added labels; the first `keep` of them stay for the next target. */
 void found_target(struct found *found, size_t keep);
 
-/* What comes now is left out: long loops end here, that a hostile answer cannot make endless. */
+/* True if all further targets are left out: long loops over hostile answers end then. */
 static inline bool found_is_over(const struct found *found)
 {
 	return found->is_cut || found->is_refused || (found->stops && atomic_load(found->stops));

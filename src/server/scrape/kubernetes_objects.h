@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kubernetes_objects - what is known of one resource of Kubernetes (its pods, its nodes, ...).
+ * kubernetes_objects - the objects of one resource of Kubernetes (pods, nodes, ...).
  *
- * An object is kept as a short text of what targets are made of: of a pod's several kB that is
- * about one. discovery_memory (found.h) pays for it. When all is listed anew, most objects are as
- * they were: the new list shares their texts with the old one.
+ * An object is kept as a short text with the fields that targets need: about 1 kB of a pod's
+ * several. They count against discovery_memory (found.h). A new list shares the texts of unchanged
+ * objects with the old one.
  *
  * Owned by whoever has the struct; one thread at a time changes it. Bounded: their number, and
  * discovery_memory.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scrape - asks programs for their profiles, as the file of --config-file says: discoveries find
- * targets, rules decide on them, and each target is asked at its own moment of each interval.
+ * scrape - fetches profiles from programs, as configured by --config-file: discoveries find
+ * targets, rules select them, and each target is scraped at its own offset in each interval.
  *
  *   discovery threads -> found targets -> the scrape thread: relabels, keeps the list, starts what
  *   is due -> a thread per running scrape: GET, then `store`
  *
- * A running scrape waits for its target only: one that is slow, huge or lies costs itself a thread
- * and its timeout. At most one scrape of a target runs at a time; bodies are bounded one by one,
- * and together by `memory`. Any thread may call.
+ * A running scrape waits for its target only: a slow, huge or malformed answer costs its own thread
+ * and timeout. At most one scrape of a target runs at a time; bodies are bounded one by one, and
+ * together by `memory`. Any thread may call.
  */
 #ifndef FIRN_SERVER_SCRAPE_SCRAPE_H
 #define FIRN_SERVER_SCRAPE_SCRAPE_H
@@ -42,7 +42,7 @@ struct scrape_options {
 int scrape_start(const struct scrape_options *options, struct scrape **ret, struct err *err);
 void scrape_stop(struct scrape *scrape); /* accepts NULL; returns when no scrape runs */
 
-/* Reads the file anew. When it is wrong, all stays as it is, and the error says which line. */
+/* Reads the file again. If it is invalid, nothing changes, and the error says which line. */
 int scrape_reload(struct scrape *scrape, struct err *err);
 
 /* For lists of them; called with a lock held, so these copy and return. */

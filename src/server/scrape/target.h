@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target - one profile of one place that is scraped, with what happened to it so far. Its labels
- * and URL do not change; the rest is guarded by the lock of scrape.c.
+ * target - one profile of one scraped address, with the results so far. Its labels and URL do not
+ * change; the lock of scrape.c guards the rest.
  */
 #ifndef FIRN_SERVER_SCRAPE_TARGET_H
 #define FIRN_SERVER_SCRAPE_TARGET_H
@@ -18,7 +18,7 @@ struct label_list label_list_of(const struct rule_labels *set);
 void label_list_free(struct label_list *list);
 struct slice label_list_get(const struct label_list *list, const char *name);
 
-/* Where a target comes from. What was before the rules is made of it when it is asked for. */
+/* Where a target comes from. The labels before the rules are made from it on demand. */
 struct scrape_origin {
 	struct found *found; /* shared */
 	const struct found_target *target;
@@ -65,7 +65,7 @@ struct scrape_dropped {
  */
 struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_origin *origin,
 				 const struct target_labels *labels);
-/* `target` is of the same job, and knows better where it comes from; `from` is about to go. */
+/* Moves the origin of `from`, which is about to be freed, to `target`, of the same job. */
 void target_move_origin(struct scrape_target *target, struct scrape_target *from);
 void target_free(struct scrape_target *target);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_labels - from what a discovery has found to what is scraped, as Prometheus does it: the
- * job's labels are added, its rules applied, and what is left checked.
+ * target_labels - turns a discovered target into a scraped one, as Prometheus does: adds the job's
+ * labels, applies its rules, and checks the result.
  */
 #ifndef FIRN_SERVER_SCRAPE_TARGET_LABELS_H
 #define FIRN_SERVER_SCRAPE_TARGET_LABELS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tenant - whose a request is, when the server runs with --tenants: the header X-Scope-OrgID, as
- * Pyroscope, Mimir and Loki have it. Without the header it is the first tenant that the web
- * configuration gives to the user or token, else the tenant "", as is what was stored without
- * --tenants. Which other tenants a client may be says the web configuration, too: access.h refuses
- * the rest before a handler runs. Without it a proxy has to say, which sets the header.
+ * tenant - the tenant of a request, if the server runs with --tenants: the header X-Scope-OrgID, as
+ * in Pyroscope, Mimir and Loki. Without the header it is the first tenant that the web
+ * configuration gives to the user or token, else the tenant "", which also has everything stored
+ * without --tenants. access.h refuses tenants that the web configuration does not allow before a
+ * handler runs. Without a web configuration, a proxy has to set the header.
  *
- * What comes in gets the label __tenant__ (ingest_scratch_set_tenant); queries see one tenant's
- * reports alone (store_query.tenant). Clients can give no such label.
+ * Stored series get the label __tenant__ (ingest_scratch_set_tenant), which clients cannot set;
+ * queries see one tenant's reports only (store_query.tenant).
  */
 #ifndef FIRN_SERVER_SERVE_TENANT_H
 #define FIRN_SERVER_SERVE_TENANT_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web - where browsers have this server, and which pages may ask it: --web-external-url and
- * --web-cors-origin.
+ * web - the address of this server for browsers, and the pages that may call it:
+ * --web-external-url, --web-cors-origin and --web-embed-origin.
  *
- * The path of the URL may stand before every path of a request, whether the proxy in front takes it
- * off or not. With an origin, each answer says that its pages may read it (fetch.spec.whatwg.org),
- * and OPTIONS requests are answered; what changes something is refused to them nevertheless
- * (origin.h). Pages of --web-embed-origin may show ours in a frame; without it, none but our own.
+ * The path of the URL may prefix every path of a request, whether the proxy removes it or not. With
+ * a CORS origin, each answer allows its pages to read it (fetch.spec.whatwg.org), and OPTIONS
+ * requests are answered; requests that change something are still refused (origin.h). Pages of
+ * --web-embed-origin may show our page in a frame; without it, only our own may.
  */
 #ifndef FIRN_SERVER_SERVE_WEB_H
 #define FIRN_SERVER_SERVE_WEB_H

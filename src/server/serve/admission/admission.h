@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission - seats to compute: as many queries run as the machine has use for, the others wait.
+ * admission - a bounded number of seats to compute: the other queries wait.
  *
  * Large queries get at most half of all seats, so that a small query never waits behind large
  * ones alone; both are served in order of arrival, so that large ones do not starve. Between

@@ -29,9 +29,9 @@ struct coalesce *coalesce_new(struct admission *admission); /* borrowed */
 void coalesce_free(struct coalesce *coalesce); /* accepts NULL; nobody leads or has joined */
 
 /*
- * Adds what makes the answer to a query: the tenant, `times` (any bytes) instead of the
- * parameters id, from, to and at, and the other parameters, in any order but among those of one
- * name. False: it cannot be told, and the query is shared with nobody.
+ * Appends the key of a query: the tenant, `times` (any bytes) in place of the parameters id, from,
+ * to and at, and the other parameters, sorted by name. False: there is no key, and the query is
+ * shared with nobody.
  */
 bool coalesce_key(const struct net_request *request, struct slice tenant, struct slice times,
 		  struct strbuf *ret);

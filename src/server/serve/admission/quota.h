@@ -2,9 +2,9 @@
 /*
  * quota - what each tenant uses of this server, and what it may use (config/tenant_limits.h).
  *
- *   rows in      a bucket that fills with the rate and holds QUOTA_BURST_S of it. A request is
- *                taken while anything is in it, and may leave a debt, so that no request is too
- *                large; until the debt is paid others are refused before they are read: ERR_RATE
+ * rows in a token bucket that fills at the rate and holds QUOTA_BURST_S of it. A request is
+ * accepted while it is not empty, and may leave a debt, so that no request is too large; while
+ * there is debt, requests are refused before they are read: ERR_RATE
  *   series       distinct sets of labels that came within the last 20 to 40 minutes. A new one
  *                beyond the limit is refused: ERR_QUOTA
  *   queries      that run or wait: ERR_RATE beyond

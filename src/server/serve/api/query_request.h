@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_request - a query of a client: what it asks (parameters.h), its way to the answer
- * (admission/ticket.h), and the snapshot of the store that the answer is computed over.
+ * query_request - one query of a client: its parameters (parameters.h), its ticket
+ * (admission/ticket.h), and the snapshot of the store that it reads.
  *
  * query_request_tree and query_request_series take the snapshot that suits the query: roll-ups
  * where they are exact. They and query_request_diff wait for a seat first and hold it until
@@ -50,15 +50,15 @@ int query_request_tree(struct query_request *query, struct tree **ret, struct er
 int query_request_series(struct query_request *query, const struct query_range_params *range,
 			 struct query_series_set *ret, struct err *err);
 
-/* Gives the snapshot back: the next answer takes one that suits it. For several of one request. */
+/* Releases the snapshot, so that the next answer of the same request takes one that suits it. */
 void query_request_forget(struct query_request *query);
 
 /*
- * Before query_request_tree or query_request_series (`range`, else NULL): waits for a seat,
- * unless the answer is kept, or another query like this one waits already. Then
- * *ret_is_answered, and `response` has the answer. Who goes on itself says by
- * query_request_answered, before query_request_end, what came out (`rc` as returned). With
- * explain=1 it is always computed.
+ * Before query_request_tree or query_request_series (`range`, else NULL): waits for a seat, unless
+ * the answer is cached, or an equal query waits already. Then *ret_is_answered is true, and
+ * `response` has the answer. Otherwise the caller computes, and reports the result by
+ * query_request_answered (`rc` as returned) before query_request_end. With explain=1 the answer is
+ * always computed.
  */
 int query_request_share(struct query_request *query, const struct query_range_params *range,
 			struct net_response *response, bool *ret_is_answered, struct err *err);
@@ -77,7 +77,10 @@ int query_request_diff(struct query_request *base, struct query_request *query, 
 int query_request_compare(struct query_request *base, struct query_request *query,
 			  struct tree *tree, struct err *err);
 
-/* What repeats names can be many times larger than the tree that was paid for: ERR_NO_MEMORY. */
+/*
+ * ERR_NO_MEMORY if an answer of `bytes` is too large: formats that repeat names can be many times
+ * larger than the tree.
+ */
 int query_request_check_size(const struct query_request *query, double bytes, struct err *err);
 
 /* A tree per step. */

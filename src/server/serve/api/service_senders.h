@@ -2,13 +2,13 @@
 /*
  * service_senders - who has sent profiles of which service, and how new the newest is.
  *
- * A pair is a tenant, a service (model/service.h) and a user agent. At most SERVICE_SENDERS_MAX;
- * when there are more, the half that was heard of last stays. Who is not UTF-8, or of a tenant
- * whose name is longer than tenants' are, is not listed. Thread-safe.
+ * An entry is a tenant, a service (model/service.h) and a user agent. At most SERVICE_SENDERS_MAX;
+ * beyond it, the most recent half stays. Entries that are not UTF-8, or whose tenant's name is too
+ * long, are not listed. Thread-safe.
  *
- * A file keeps them over a restart: a thread writes it anew, whole, a minute after something has
- * changed, and when the server ends. It is JSON, a list of the members of struct service_sender;
- * one that is damaged is told in the log, and begun anew.
+ * A file keeps them over restarts: a thread rewrites it a minute after a change, and when the
+ * server ends. It is a JSON list of the members of struct service_sender; a damaged file is logged,
+ * and replaced.
  */
 #ifndef FIRN_SERVER_SERVE_API_SERVICE_SENDERS_H
 #define FIRN_SERVER_SERVE_API_SERVICE_SENDERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unchanged - answers that a client has already: each gets an `etag`, and one that says so in
+ * unchanged - conditional requests: each answer gets an `etag`, and a client that sends it in
  * `if-none-match` gets a 304 without a body. Any thread.
  */
 #ifndef FIRN_SERVER_SERVE_API_UNCHANGED_H
@@ -9,9 +9,9 @@
 #include "net/server.h"
 
 /*
- * Names a finished answer by what is in it, but for the bounds of the range that was asked for
- * ("from_ms", "to_ms"): these move with the clock while nothing else does. Takes the body out of
- * an answer that the request says it has. Others than 200 stay as they are.
+ * Sets the etag of a finished answer: a hash of its content without the bounds of the range
+ * ("from_ms", "to_ms"), which move with the clock. If the request has the etag, the answer becomes
+ * a 304. Answers other than 200 stay as they are.
  */
 void unchanged_check(const struct net_request *request, struct net_response *response);
 

@@ -3,8 +3,8 @@
  * arrow_stacks - a pprof from stacks that came in Arrow columns: locations are structs with
  * address, mapping_file, mapping_build_id, lines and so on, in Parca's names of both its versions.
  *
- * What is the same becomes one: strings, mappings, functions, and locations by what they say. A
- * location of a dictionary is looked at once. One thread.
+ * Strings, mappings, functions and locations are deduplicated by content. A location of a
+ * dictionary is converted once. One thread.
  */
 #ifndef FIRN_SERVER_SERVE_INTAKE_ARROW_STACKS_H
 #define FIRN_SERVER_SERVE_INTAKE_ARROW_STACKS_H

@@ -8,8 +8,8 @@
 #include "server/serve/intake/writing.h"
 
 /*
- * Into the writing's batch, with labels and times of `like`, whose bytes are the recording. With it
- * may have come labels of its events (jfr_labels.h), else empty. Both are in gzip or not.
+ * Adds to the writing's batch, with the labels and times of `like`, whose bytes are the recording.
+ * `labels` are those of its events (jfr_labels.h), or empty. Both may be gzip-compressed.
  */
 MUST_USE int jfr_input_take(struct writing *writing, const struct ingest_pprof *like,
 			    struct slice labels);

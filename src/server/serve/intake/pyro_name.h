@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pyro_name - what a request to /ingest says of its series: `name=app.name{key=value,...}`, times,
- * and the type that the end of the name stands for where the body has none.
+ * pyro_name - parses the series of a request to /ingest: `name=app.name{key=value,...}`, times, and
+ * the type from the name's suffix if the body has none.
  */
 #ifndef FIRN_SERVER_SERVE_INTAKE_PYRO_NAME_H
 #define FIRN_SERVER_SERVE_INTAKE_PYRO_NAME_H

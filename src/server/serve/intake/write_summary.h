@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_summary - what a request with profiles became, for people: the types that its reports are
- * found under, rows and totals of each, and what was repaired. A sender asks for it with a header;
- * others have no use for it.
+ * write_summary - a readable summary of a stored request: the types of its reports, rows and totals
+ * of each, and repairs. A sender asks for it with a header.
  */
 #ifndef FIRN_SERVER_SERVE_INTAKE_WRITE_SUMMARY_H
 #define FIRN_SERVER_SERVE_INTAKE_WRITE_SUMMARY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writing - one request that brings profiles, from its arrival to its answer: the buffers that it
- * works in, whose it is, the append that makes it durable, and its line in the list of senders.
+ * writing - one request with profiles, from its arrival to its answer: its buffers, its tenant, the
+ * append that makes it durable, and its entry in the list of senders.
  *
  *     struct writing writing;
  *

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * report_diff - differences as Parca tells them: by how much the compared side has more than the
- * base.
- */
+/* report_diff - differences in Parca's form: the compared side minus the base. */
 #ifndef FIRN_SERVER_SERVE_PARCA_REPORT_DIFF_H
 #define FIRN_SERVER_SERVE_PARCA_REPORT_DIFF_H
 
 #include "server/query/tree/tree.h"
 
 /*
- * Replaces the base's values by those that, taken from the other side's, leave the difference after
- * the side with the smaller total was scaled up to the larger's.
+ * Replaces the base's values so that other side minus base is the difference after the side with
+ * the smaller total is scaled up to the larger.
  */
 void report_scale(struct tree *tree);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pyro_request - the requests of Pyroscope's calls, which have the same few fields under different
- * numbers, as queries. Times are milliseconds; ranges take in the end; no times at all mean all
- * time. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
+ * pyro_request - reads the requests of Pyroscope's calls, which have the same few fields under
+ * different numbers, as queries. Times are milliseconds; ranges include the end; without times the
+ * range is all time. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
  */
 #ifndef FIRN_SERVER_SERVE_PYROSCOPE_PYRO_REQUEST_H
 #define FIRN_SERVER_SERVE_PYROSCOPE_PYRO_REQUEST_H
@@ -45,9 +45,7 @@ struct pyro_request {
 int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
 	      struct err *err);
 
-/*
- * With ids, only what was spent for one of them is asked for.
- */
+/* With ids, the query selects samples of these ids only. */
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
 		    struct pyro_request *pyro, enum parameters_need need, struct query_request *ret,
 		    struct err *err);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pyro_types - the profile types that a call of Pyroscope's is about: all that are in the range,
- * less those that matchers of __profile_type__ leave out. A type's id is
- * "name:sample_type:sample_unit:period_type:period_unit"; CPU time of our own agent is also there
- * under Pyroscope's name for it.
+ * pyro_types - the profile types of a Pyroscope call: all types in the range that the matchers of
+ * __profile_type__ select. A type's id is "name:sample_type:sample_unit:period_type:period_unit";
+ * CPU time of our own agent is also there under Pyroscope's name for it.
  */
 #ifndef FIRN_SERVER_SERVE_PYROSCOPE_PYRO_TYPES_H
 #define FIRN_SERVER_SERVE_PYROSCOPE_PYRO_TYPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls - one handler for each remote call, whatever way it is spoken:
+ * calls - one handler for each remote call, whatever its protocol:
  *
  *   gRPC, gRPC-Web          as they are
  *   Connect, unary          POST of application/proto or application/json to the same path

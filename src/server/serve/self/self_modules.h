@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * self_modules - which file of this process an address belongs to, and its symbols.
+ * self_modules - finds the file of this process that an address belongs to, and its symbols.
  *
  * A snapshot of the loaded objects; their symbol tables are built when first asked for. The
  * running executable is read through /proc/self/exe, so it may have been replaced on disk.
