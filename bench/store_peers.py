@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store's peers, as libraries in this process: DuckDB and ClickHouse (chdb), from npm packages.
 
-    store_peers.py duckdb|clickhouse CSV_DIR WORK_DIR THREADS [load]     prints JSON; "load": no queries
+    store_peers.py duckdb|clickhouse CSV_DIR WORK_DIR THREADS [load | NAME...]
+        prints JSON; "load": no queries; names: those alone, and rows without arrays
 
 Each gets the rows of bench/peer_csv.h in the best schema that it can have: stacks, series and services are
 dense numbers, sorted by (service, series, time, stack) or one row per report with arrays, whichever answers
@@ -59,7 +60,7 @@ class DuckDB:
         self.lib.duckdb_destroy_result(ctypes.byref(result))
         return out
 
-    def load(self, csv):
+    def load(self, csv, arrays):
         self.run(f"""create temp table staged as select * from read_csv('{csv}/rows.csv', header=false, columns={{
             report: 'uinteger', at_ms: 'bigint', series: 'uinteger', service: 'uinteger', stack: 'uinteger',
             value: 'bigint'}})""")
@@ -68,10 +69,11 @@ class DuckDB:
         self.run("checkpoint")
         self.rows_cpu_s = time.process_time()
         rows = self.bytes()
-        self.run("""create table reports as select service, series, make_timestamp_ms(any_value(at_ms)) as start,
-            list(stack order by stack) as stacks, list(value order by stack) as "values", sum(value)::bigint as total
-            from staged group by report, service, series order by service, series, start""")
-        self.run("checkpoint")
+        if arrays:
+            self.run("""create table reports as select service, series, make_timestamp_ms(any_value(at_ms)) as start,
+                list(stack order by stack) as stacks, list(value order by stack) as "values",
+                sum(value)::bigint as total from staged group by report, service, series order by service, series, start""")
+            self.run("checkpoint")
         arrays = self.bytes() - rows
         self.run(f"""create table nodes as select * from read_csv('{csv}/nodes.csv', header=false, columns={{
             stack: 'uinteger', parent: 'uinteger', frame: 'uinteger'}})""")
@@ -127,7 +129,7 @@ class ClickHouse:
         self.lib.chdb_destroy_query_result(result)
         return [[int(cell) for cell in line.split("\t")] for line in text.splitlines()[:10]]
 
-    def load(self, csv):
+    def load(self, csv, arrays):
         self.run("create database if not exists peer")
         file = f"""file('{csv}/rows.csv', 'CSV', 'report UInt32, at_ms Int64, series UInt32, service UInt32,
             stack UInt32, value Int64')"""
@@ -141,9 +143,10 @@ class ClickHouse:
             start DateTime64(3) codec(Delta(8), ZSTD(1)), stacks Array(UInt32) codec(ZSTD(1)),
             "values" Array(Int64) codec(T64, ZSTD(1)), total Int64 codec(T64, ZSTD(1)))
             engine = MergeTree order by (service, series, start)""")
-        self.run("""insert into peer.reports select service, series, start,
-            arraySort(groupArray(stack)), arraySort((v, s) -> s, groupArray(value), groupArray(stack)), sum(value)
-            from peer.samples group by service, series, start""")
+        if arrays:
+            self.run("""insert into peer.reports select service, series, start,
+                arraySort(groupArray(stack)), arraySort((v, s) -> s, groupArray(value), groupArray(stack)), sum(value)
+                from peer.samples group by service, series, start""")
         self.run("""create table peer.nodes (stack UInt32 codec(Delta(4), ZSTD(1)),
             parent UInt32 codec(Delta(4), ZSTD(1)), frame UInt32 codec(ZSTD(1))) engine = MergeTree order by stack""")
         self.run(f"""insert into peer.nodes select * from file('{csv}/nodes.csv', 'CSV',
@@ -193,13 +196,14 @@ def best(database, queries):
 
 def main():
     kind, csv, folder, threads = sys.argv[1:5]
-    loads_only = sys.argv[5:] == ["load"]
+    asked = [] if sys.argv[5:] == ["load"] else sys.argv[5:] or list(DuckDB.queries)
     database = {"duckdb": DuckDB, "clickhouse": ClickHouse}[kind](folder, threads)
     begin = time.process_time()
-    out = {"bytes": database.load(csv)}
+    of_rows = sys.argv[5:] not in ([], ["load"])
+    out = {"bytes": database.load(csv, not of_rows)}
     out["rows_cpu_s"] = database.rows_cpu_s - begin  # of all threads, for the table of rows
-    for name, queries in database.queries.items() if not loads_only else ():
-        out[name] = best(database, queries)
+    for name in asked:
+        out[name] = best(database, database.queries[name][:1] if of_rows else database.queries[name])
     print(json.dumps(out), flush=True)
     os._exit(0)  # their threads need not be waited for
 

@@ -10,9 +10,10 @@
  * Rows name their stack by a *slot*: a dense number for counters. segment_node leads from slot to
  * node; in plain tables they are the same, in parts slots are ranks (frequent ones first).
  *
- * A segment answers for reports whose start lies in [from_ns, to_ns) only: readers skip others
- * (blocks may hold some). Together, the segments of a snapshot hold each report exactly once: raw,
- * or within one roll-up.
+ * A segment answers for reports whose start lies in [from_ns, to_ns) only, but for those in its
+ * hole, which another segment answers for: readers skip others (blocks may hold some), see
+ * segment_answers_for. Together, the segments of a snapshot hold each report exactly once: raw, or
+ * within one roll-up.
  *
  * Deleted reports are left out by segment_read; zones may count them still.
  *
@@ -151,12 +152,18 @@ struct segment_sum {
 	int64_t end_ns; /* the latest of them; the report's duration is of all together */
 };
 
+/* Times from_ns .. to_ns - 1; none when they are equal. */
+struct segment_hole {
+	int64_t from_ns, to_ns;
+};
+
 struct segment {
 	struct tables_view view;       /* reports, rows, values, totals: of plain tables only */
 	const struct segment_ops *ops; /* NULL: plain tables */
 	void *owner;		       /* of ops */
 	enum segment_level level;
 	int64_t from_ns, to_ns;
+	struct segment_hole hole;		  /* in [from_ns, to_ns) */
 	const struct segment_deletion *deletions; /* of raw levels, and of plain tables */
 	uint32_t deletions_count;
 	const struct segment_sum *sums;	  /* by report of plain tables; NULL: each is itself */
@@ -194,6 +201,32 @@ int segment_read(const struct segment *segment, uint32_t block, enum segment_wan
 /* Like segment_read with SEGMENT_HEADERS. */
 int segment_read_heads(const struct segment *segment, uint32_t block, struct segment_buffer *buffer,
 		       struct segment_heads *ret, struct err *err);
+
+static inline bool segment_in_hole(const struct segment *segment, int64_t start_ns)
+{
+	return start_ns >= segment->hole.from_ns && start_ns < segment->hole.to_ns;
+}
+
+/* True if the segment answers for reports that start then. */
+static inline bool segment_answers_for(const struct segment *segment, int64_t start_ns)
+{
+	return start_ns >= segment->from_ns && start_ns < segment->to_ns &&
+	       !segment_in_hole(segment, start_ns);
+}
+
+/* True if all times from first to last, inclusive, are in the hole, or if some is. */
+static inline bool segment_hole_has(const struct segment *segment, int64_t first_ns,
+				    int64_t last_ns)
+{
+	return segment_in_hole(segment, first_ns) && segment_in_hole(segment, last_ns);
+}
+
+static inline bool segment_hole_meets(const struct segment *segment, int64_t first_ns,
+				      int64_t last_ns)
+{
+	return first_ns < segment->hole.to_ns && last_ns >= segment->hole.from_ns &&
+	       segment->hole.from_ns < segment->hole.to_ns;
+}
 
 static inline uint32_t segment_node(const struct segment *segment, uint32_t slot)
 {

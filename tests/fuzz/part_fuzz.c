@@ -138,7 +138,7 @@ static void read_stripe(struct byte_reader *in)
 					   .columns = byte_reader_u32(in) };
 	struct slice headers = byte_reader_bytes(in, byte_reader_u32(in));
 	struct slice rest = byte_reader_bytes(in, byte_reader_left(in));
-	const struct part_stripe_range all = { INT64_MIN, INT64_MAX };
+	const struct part_stripe_range all = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct part_stripe_range some = all;
 	struct part_stripe_image image = { 0 };
 	struct strbuf rows = { 0 };
@@ -150,6 +150,9 @@ static void read_stripe(struct byte_reader *in)
 		part_stripe_make_reports(&image);
 		if (shape.reports > 1)
 			some.from_ns = image.reports[shape.reports / 2].start_ns;
+		if (shape.reports > 2)
+			some.hole = (struct segment_hole){ image.reports[1].start_ns,
+							   image.reports[2].start_ns };
 		if (part_stripe_decode_rows(strbuf_slice(&rows), some, &image, &err) &&
 		    err.code != ERR_CORRUPT)
 			abort();

@@ -162,17 +162,12 @@ static bool is_full(const struct import *import)
 	return view.rows_count >= BATCH_ROWS || view.reports_count >= BATCH_REPORTS;
 }
 
-static bool is_in(const struct segment *segment, const struct segment_report *report)
-{
-	return report->start_ns >= segment->from_ns && report->start_ns < segment->to_ns;
-}
-
 static int copy_block(struct import *import, const struct segment_block *block, struct err *err)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < block->reports_count && !rc; i++) {
-		if (!is_in(import->segment, &block->reports[i]))
+		if (!segment_answers_for(import->segment, block->reports[i].start_ns))
 			continue;
 		rc = copy_report(import, block, &block->reports[i], err);
 		if (!rc && is_full(import)) {

@@ -236,8 +236,8 @@ static bool is_in(const struct export *export, const struct at_segment *at,
 	const struct export_options *options = export->options;
 
 	return at->wanted[report->series] && report->start_ns >= options->from_ns &&
-	       report->start_ns < options->to_ns && report->start_ns >= at->segment->from_ns &&
-	       report->start_ns < at->segment->to_ns;
+	       report->start_ns < options->to_ns &&
+	       segment_answers_for(at->segment, report->start_ns);
 }
 
 static int put_blocks(struct export *export, const struct at_segment *at, struct err *err)
@@ -323,9 +323,9 @@ int export_parquet(struct store *store, const struct export_options *options,
 		   struct export_result *ret, struct err *err)
 {
 	const struct store_query query = { .from_ns = options->from_ns,
-					      .to_ns = options->to_ns,
-					      .selector = options->selector,
-					      .by_series = true };
+					   .to_ns = options->to_ns,
+					   .selector = options->selector,
+					   .by_series = true };
 	struct export export = { .options = options };
 	struct strbuf column_names = { 0 };
 	struct store_snapshot snapshot;

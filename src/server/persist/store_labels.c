@@ -146,7 +146,7 @@ static int count_block(struct counting *counting, const struct segment *segment,
 	for (uint32_t i = 0; i < (rc ? 0 : found.reports_count); i++) {
 		const struct segment_report *report = &found.reports[i];
 
-		if (report->start_ns < segment->from_ns || report->start_ns >= segment->to_ns)
+		if (!segment_answers_for(segment, report->start_ns))
 			continue;
 		assert(report->series < segment->view.series_count);
 		counting->rows[report->series] += report->row_count;

@@ -86,12 +86,25 @@ static bool is_empty(const struct store_plan_partition *partition, struct range 
 	       range.from_ns > partition->start_max_ns;
 }
 
+/* What lies before what is inside is added first, then what lies behind: one piece per level. */
 static size_t add_piece(struct store_plan_piece *pieces, size_t count, enum segment_level level,
 			struct range range)
 {
-	assert(count < STORE_PLAN_PIECES_MAX && level < SEGMENT_LEVELS);
-	assert(range.from_ns < range.to_ns);
-	pieces[count] = (struct store_plan_piece){ level, range.from_ns, range.to_ns };
+	assert(level < SEGMENT_LEVELS && range.from_ns < range.to_ns);
+	for (size_t i = 0; i < count; i++) {
+		struct store_plan_piece *piece = &pieces[i];
+
+		if (piece->level != level)
+			continue;
+		assert(piece->hole.from_ns == piece->hole.to_ns && piece->to_ns < range.from_ns);
+		piece->hole = (struct segment_hole){ piece->to_ns, range.from_ns };
+		piece->to_ns = range.to_ns;
+		return count;
+	}
+	assert(count < STORE_PLAN_PIECES_MAX);
+	pieces[count] = (struct store_plan_piece){ .level = level,
+						   .from_ns = range.from_ns,
+						   .to_ns = range.to_ns };
 	return count + 1;
 }
 

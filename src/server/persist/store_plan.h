@@ -14,7 +14,7 @@
 #include "model/segment.h"
 #include "server/persist/store.h"
 
-#define STORE_PLAN_PIECES_MAX 7 /* days; at both edges hours, ten minutes and raw reports */
+#define STORE_PLAN_PIECES_MAX 4 /* days; around them hours, ten minutes and raw reports */
 
 struct store_plan_partition {
 	int64_t start_min_ns, start_max_ns; /* of its reports; inclusive */
@@ -23,10 +23,14 @@ struct store_plan_partition {
 	bool alike;    /* store_plan_alike */
 };
 
-/* Reports of `level` that start in [from, to). */
+/*
+ * Reports of `level` that start in [from, to), but for the hole, which others answer for: both
+ * edges of a range are one piece, so that a block that holds reports of both is read once.
+ */
 struct store_plan_piece {
 	enum segment_level level;
 	int64_t from_ns, to_ns;
+	struct segment_hole hole;
 };
 
 /* Fills `pieces` and returns how many; 0 = nothing of the partition is in range. */

@@ -213,6 +213,7 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 
 		rc = part_reader_segment(reader, number, pieces[i].level, pieces[i].from_ns,
 					 pieces[i].to_ns, segment, err);
+		segment->hole = pieces[i].hole;
 		segment->deletions = deletions.items;
 		segment->deletions_count = deletions.count;
 		finding->snapshot->count -= rc != 0;
@@ -272,6 +273,8 @@ static uint64_t version_of(const struct store_snapshot *snapshot, const struct p
 		version = hash_mix(version, segment->level);
 		version = hash_mix(version, (uint64_t)segment->from_ns);
 		version = hash_mix(version, (uint64_t)segment->to_ns);
+		version = hash_mix(version, (uint64_t)segment->hole.from_ns);
+		version = hash_mix(version, (uint64_t)segment->hole.to_ns);
 	}
 	return version ? version : 1;
 }

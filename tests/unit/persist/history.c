@@ -378,7 +378,7 @@ static void visit_block(const struct segment *segment, const struct segment_bloc
 		const struct group *group;
 		struct found found = { segment, block, report, { 0 }, 0 };
 
-		if (report->start_ns < segment->from_ns || report->start_ns >= segment->to_ns)
+		if (!segment_answers_for(segment, report->start_ns))
 			continue;
 		group = &view->groups[view->series[report->series].group];
 		found.group = tables_text(view, group->name);

@@ -186,8 +186,7 @@ void lines_add(struct lines *lines, struct segment *segment)
 			fail_msg("read block %u: %s", i, err.message);
 		check_heads(segment, i, &block);
 		for (uint32_t j = 0; j < block.reports_count; j++)
-			if (block.reports[j].start_ns >= segment->from_ns &&
-			    block.reports[j].start_ns < segment->to_ns)
+			if (segment_answers_for(segment, block.reports[j].start_ns))
 				add_report(lines, segment, &block, &block.reports[j]);
 	}
 	segment_buffer_free(&buffer);

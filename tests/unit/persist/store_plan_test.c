@@ -98,7 +98,8 @@ static bool piece_has(const struct world *w, const struct store_plan_piece *piec
 			first_ns = w->starts[i];
 	if (piece->level == SEGMENT_RAW)
 		first_ns = start_ns;
-	return piece->from_ns <= first_ns && first_ns < piece->to_ns;
+	return piece->from_ns <= first_ns && first_ns < piece->to_ns &&
+	       (first_ns < piece->hole.from_ns || first_ns >= piece->hole.to_ns);
 }
 
 static void plans_count_every_report_of_the_range_once(void **state)
@@ -171,11 +172,11 @@ static void plans_take_the_coarsest_level(void **state)
 	expect_plan(&q, ALL_LEVELS, "DHTr");
 	expect_plan(&q, HOURS_AND_DAYS, "DHr");
 	q.to_ns = 12 * DAY_NS + HOUR_NS + TEN_NS + 1;
-	expect_plan(&q, ALL_LEVELS, "DHTrHTr");
-	expect_plan(&q, HOURS_AND_DAYS, "DHrHr");
-	expect_plan(&q, 1u << SEGMENT_RAW | 1u << SEGMENT_TEN_SERIES, "trr");
+	expect_plan(&q, ALL_LEVELS, "DHTr");
+	expect_plan(&q, HOURS_AND_DAYS, "DHr");
+	expect_plan(&q, 1u << SEGMENT_RAW | 1u << SEGMENT_TEN_SERIES, "tr");
 	q.to_ns = q.from_ns + HOUR_NS;
-	expect_plan(&q, ALL_LEVELS, "Trr");
+	expect_plan(&q, ALL_LEVELS, "Tr");
 	expect_plan(&q, HOURS_AND_DAYS, "r");
 	q.from_ns = q.to_ns;
 	expect_plan(&q, ALL_LEVELS, "");
@@ -187,6 +188,29 @@ static void plans_take_the_coarsest_level(void **state)
 	expect_plan(&q, ALL_LEVELS, "d");
 	q.step_ns = HOUR_NS / 2;
 	expect_plan(&q, ALL_LEVELS, "r");
+}
+
+/* A block may hold reports of both edges: they are one piece, and what lies between is its hole. */
+static void both_edges_of_a_level_are_one_piece(void **state)
+{
+	const struct store_plan_partition partition = { .start_min_ns = 10 * DAY_NS,
+							.start_max_ns = 13 * DAY_NS - 1,
+							.levels = ALL_LEVELS,
+							.alike = true };
+	const struct store_query query = { .from_ns = 10 * DAY_NS + HOUR_NS + 7,
+					   .to_ns = 10 * DAY_NS + 3 * HOUR_NS + TEN_NS + 9,
+					   .sums_only = true };
+	struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
+
+	(void)state;
+	assert_int_equal(store_plan(&query, &partition, pieces), 3);
+	assert_int_equal(pieces[1].level, SEGMENT_TEN_ALL);
+	assert_true(pieces[1].hole.from_ns == 10 * DAY_NS + 2 * HOUR_NS);
+	assert_true(pieces[1].hole.to_ns == 10 * DAY_NS + 3 * HOUR_NS);
+	assert_int_equal(pieces[2].level, SEGMENT_RAW);
+	assert_true(pieces[2].from_ns == query.from_ns && pieces[2].to_ns == query.to_ns);
+	assert_true(pieces[2].hole.from_ns == 10 * DAY_NS + HOUR_NS + TEN_NS);
+	assert_true(pieces[2].hole.to_ns == 10 * DAY_NS + 3 * HOUR_NS + TEN_NS);
 }
 
 static void plans_survive_any_times(void **state)
@@ -264,6 +288,7 @@ int main(void)
 		cmocka_unit_test(plans_count_every_report_of_the_range_once),
 		cmocka_unit_test(plans_use_only_levels_that_may_answer),
 		cmocka_unit_test(plans_take_the_coarsest_level),
+		cmocka_unit_test(both_edges_of_a_level_are_one_piece),
 		cmocka_unit_test(plans_survive_any_times),
 		cmocka_unit_test(series_are_alike_in_what_the_query_names),
 	};

@@ -275,7 +275,7 @@ static void what_is_over_age_is_not_shown(void **state)
 		for (uint32_t k = 0; k < block.reports_count; k++) {
 			int64_t at_ns = block.reports[k].start_ns;
 
-			if (at_ns >= segment->from_ns && at_ns < segment->to_ns)
+			if (segment_answers_for(segment, at_ns))
 				found[at_ns > BATCHES_START_S * CLOCK_NS_PER_S]++;
 		}
 	}

@@ -280,7 +280,8 @@ static void note_newest(const struct segment *segment, const struct segment_bloc
 		const struct segment_report *report = &block->reports[i];
 		uint32_t group = segment->view.series[report->series].group;
 
-		if (report->start_ns < from_ns || report->start_ns >= to_ns)
+		if (report->start_ns < from_ns || report->start_ns >= to_ns ||
+		    segment_in_hole(segment, report->start_ns))
 			continue;
 		if (!newest->seen[group] || report->start_ns > newest->start_ns[group])
 			newest->start_ns[group] = report->start_ns;
@@ -294,7 +295,8 @@ static bool note_zone(const struct segment *segment, const struct segment_zone *
 {
 	assert(newest->seen && newest->start_ns);
 	if (!segment->zones || segment->deletions_count || segment->view.groups_count != 1 ||
-	    zone->start_min_ns < from_ns || zone->start_max_ns >= to_ns)
+	    zone->start_min_ns < from_ns || zone->start_max_ns >= to_ns ||
+	    segment_hole_meets(segment, zone->start_min_ns, zone->start_max_ns))
 		return false;
 	if (!newest->seen[0] || zone->start_max_ns > newest->start_ns[0])
 		newest->start_ns[0] = zone->start_max_ns;
@@ -315,6 +317,7 @@ static int find_newest(struct work *work, struct segment *segment, int64_t from_
 		int rc;
 
 		if (zone.start_max_ns < from_ns || zone.start_min_ns >= to_ns ||
+		    segment_hole_has(segment, zone.start_min_ns, zone.start_max_ns) ||
 		    note_zone(segment, &zone, from_ns, to_ns, newest))
 			continue;
 		rc = work_read(work, segment, i, SEGMENT_HEADERS, &block, err);

@@ -131,6 +131,7 @@ static bool zone_matters(const struct select_segment *in, const struct segment_z
 	uint32_t end = in->view->series_count;
 
 	if (zone->start_max_ns < in->from_ns || zone->start_min_ns >= in->to_ns ||
+	    segment_hole_has(in->segment, zone->start_min_ns, zone->start_max_ns) ||
 	    zone->series_min >= end)
 		return false;
 	if (zone->series_max < end)
@@ -170,6 +171,21 @@ static uint32_t find_time(const int64_t *times_ns, uint32_t at, uint32_t end, in
 	return bisect(at, end, i, times_ns[i] < time_ns);
 }
 
+/* The next in the segment's range: before its hole, or behind it. */
+static void find_ordered(const struct select_segment *in, const int64_t *starts_ns, uint32_t count,
+			 struct stretch *ret)
+{
+	const struct segment_hole *hole = &in->segment->hole;
+	int64_t to_ns = in->to_ns;
+
+	ret->at = find_time(starts_ns, ret->at, count, in->from_ns);
+	if (ret->at < count && segment_in_hole(in->segment, starts_ns[ret->at]))
+		ret->at = find_time(starts_ns, ret->at, count, hole->to_ns);
+	else if (ret->at < count && starts_ns[ret->at] < hole->from_ns && hole->from_ns < to_ns)
+		to_ns = hole->from_ns;
+	ret->end = find_time(starts_ns, ret->at, count, to_ns);
+}
+
 /* From `at` on; false: there is none. */
 static bool next_stretch(const struct selection *selection, const struct select_segment *in,
 			 const struct segment_heads *heads, const struct segment_run *run,
@@ -182,8 +198,7 @@ static bool next_stretch(const struct selection *selection, const struct select_
 	assert(at <= run->count);
 	*ret = (struct stretch){ heads, run, at, at };
 	if (run->ordered && !select_beyond_range(selection)) {
-		ret->at = find_time(starts_ns, at, run->count, in->from_ns);
-		ret->end = find_time(starts_ns, ret->at, run->count, in->to_ns);
+		find_ordered(in, starts_ns, run->count, ret);
 		return ret->at < ret->end;
 	}
 	while (at < run->count &&
@@ -437,7 +452,8 @@ static bool note_zone(const struct selection *selection, struct select_segment *
 {
 	if (!selection->series_only || !in->segment->zones || in->segment->deletions_count ||
 	    zone->series_max - zone->series_min > 1 || zone->series_max >= in->view->series_count ||
-	    zone->start_min_ns < in->from_ns || zone->start_max_ns >= in->to_ns)
+	    zone->start_min_ns < in->from_ns || zone->start_max_ns >= in->to_ns ||
+	    segment_hole_meets(in->segment, zone->start_min_ns, zone->start_max_ns))
 		return false;
 	for (uint32_t i = zone->series_min; i <= zone->series_max; i++) {
 		in->open[i].reports += in->series[i].id != SELECT_NONE;

@@ -175,7 +175,8 @@ static inline bool select_takes_times(const struct selection *selection,
 				      const struct select_segment *in, uint32_t id,
 				      int64_t start_ns, int64_t end_ns)
 {
-	if (start_ns < in->from_ns || start_ns >= in->to_ns)
+	if (start_ns < in->from_ns || start_ns >= in->to_ns ||
+	    segment_in_hole(in->segment, start_ns))
 		return false;
 	if (selection->by_times)
 		return select_may_have_times(selection->params, start_ns, end_ns);

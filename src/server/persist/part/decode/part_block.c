@@ -165,8 +165,12 @@ static int load_moments(struct part_reader *reader, struct scratch *scratch, str
 /* Whether the rows that are there are those that are wanted, and maybe others. */
 static bool has_rows_of(const struct scratch *scratch, struct part_stripe_range range)
 {
-	return scratch->has_rows && scratch->image.range.from_ns <= range.from_ns &&
-	       scratch->image.range.to_ns >= range.to_ns;
+	const struct part_stripe_range *has = &scratch->image.range;
+	const struct segment_hole *hole = &has->hole;
+
+	return scratch->has_rows && has->from_ns <= range.from_ns && has->to_ns >= range.to_ns &&
+	       (hole->from_ns == hole->to_ns ||
+		(hole->from_ns == range.hole.from_ns && hole->to_ns == range.hole.to_ns));
 }
 
 static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment_want want,
@@ -318,7 +322,8 @@ static int load_block(const struct segment *segment, uint32_t block, enum segmen
 	assert(block < segment->blocks_count);
 	if (!rc)
 		rc = load_stripe(partition->reader, place->stripe, want,
-				 (struct part_stripe_range){ segment->from_ns, segment->to_ns },
+				 (struct part_stripe_range){ segment->from_ns, segment->to_ns,
+							     segment->hole },
 				 scratch, &cause);
 	if (!rc)
 		rc = find_runs(&scratch->image.heads, place->first, zone->reports, ret_runs,

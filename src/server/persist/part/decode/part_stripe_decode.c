@@ -187,22 +187,64 @@ decode_gaps(const uint8_t *bytes, uint32_t count, bool has_long, struct gaps *ga
 	*gaps = (struct gaps){ more, rank };
 }
 
+/*
+ * How many rows of one report the strata have, one after the other: as part_stratum_begin says,
+ * without a division for each.
+ */
+struct strata_of_report {
+	uint32_t strata, whole, rest, over;
+};
+
+static inline struct strata_of_report strata_of(uint32_t rows, uint32_t strata)
+{
+	return (struct strata_of_report){ strata, rows / strata, rows % strata, strata - 1 };
+}
+
+static inline uint32_t next_stratum(struct strata_of_report *of)
+{
+	bool one_more;
+
+	of->over += of->rest;
+	one_more = of->over >= of->strata;
+	of->over -= one_more ? of->strata : 0;
+	return of->whole + one_more;
+}
+
+/* The same of many reports together: those with the same rest differ in what is whole only. */
+struct strata_of_many {
+	uint64_t whole;
+	uint32_t rests[PART_STRATA_MAX]; /* how many reports have that rest */
+};
+
+static inline void add_to_strata(struct strata_of_many *many, uint32_t rows, uint32_t strata)
+{
+	many->whole += rows / strata;
+	many->rests[rows % strata]++;
+}
+
+static void strata_sizes(const struct strata_of_many *many, uint32_t strata,
+			 uint64_t ret[PART_STRATA_MAX])
+{
+	for (uint32_t j = 0; j < strata; j++)
+		ret[j] = many->whole;
+	for (uint32_t rest = 1; rest < strata; rest++) {
+		struct strata_of_report of = strata_of(rest, strata);
+
+		for (uint32_t j = 0; many->rests[rest] && j < strata; j++)
+			ret[j] += (uint64_t)next_stratum(&of) * many->rests[rest];
+	}
+}
+
 /* Where the strata begin among the gaps. */
 static void find_strata(const struct part_stripe_image *image, const uint8_t *gaps, uint32_t strata,
 			const uint8_t *ret[PART_STRATA_MAX])
 {
-	uint64_t sizes[PART_STRATA_MAX] = { 0 };
+	struct strata_of_many all = { 0 };
+	uint64_t sizes[PART_STRATA_MAX];
 
-	for (uint32_t i = 0; i < image->heads.shape.reports && strata > 1; i++) {
-		uint32_t rows = image->reports[i].row_count, begin = 0;
-
-		for (uint32_t j = 0; j < strata; j++) {
-			uint32_t end = part_stratum_begin(rows, j + 1, strata);
-
-			sizes[j] += end - begin;
-			begin = end;
-		}
-	}
+	for (uint32_t i = 0; i < image->heads.shape.reports && strata > 1; i++)
+		add_to_strata(&all, image->heads.row_counts[i], strata);
+	strata_sizes(&all, strata, sizes);
 	for (uint32_t j = 0; j < strata; j++) {
 		ret[j] = gaps;
 		gaps += sizes[j];
@@ -214,7 +256,8 @@ static inline bool is_wanted(const struct part_stripe_image *image, uint32_t rep
 	int64_t start_ns = image->reports[report].start_ns;
 
 	return start_ns >= image->range.from_ns &&
-	       (start_ns < image->range.to_ns || image->range.to_ns == INT64_MAX);
+	       (start_ns < image->range.to_ns || image->range.to_ns == INT64_MAX) &&
+	       (start_ns < image->range.hole.from_ns || start_ns >= image->range.hole.to_ns);
 }
 
 /*
@@ -222,26 +265,25 @@ static inline bool is_wanted(const struct part_stripe_image *image, uint32_t rep
  * wanted. Within a stratum they lie one behind the other, so their further bytes are counted many
  * at a time.
  */
-static uint32_t skip_reports(const struct part_stripe_image *image, uint32_t first, uint32_t strata,
-			     const uint8_t *at[PART_STRATA_MAX], const uint8_t **more)
+static inline __attribute__((always_inline)) uint32_t
+skip_reports(const struct part_stripe_image *image, uint32_t first, uint32_t strata, bool has_long,
+	     const uint8_t *at[PART_STRATA_MAX], const uint8_t **more)
 {
-	uint64_t sizes[PART_STRATA_MAX] = { 0 };
+	struct strata_of_many skipped = { 0 };
+	uint64_t sizes[PART_STRATA_MAX];
 	uint32_t end = first;
 
 	for (; end < image->heads.shape.reports && !is_wanted(image, end); end++) {
-		uint32_t rows = image->reports[end].row_count, begin = 0;
-
-		for (uint32_t j = 0; j < strata; j++) {
-			uint32_t next = part_stratum_begin(rows, j + 1, strata);
-
-			sizes[j] += next - begin;
-			begin = next;
-		}
+		add_to_strata(&skipped, image->heads.row_counts[end], strata);
 		image->last_slots[end] = 0;
 	}
+	if (end == image->heads.shape.reports)
+		return end; /* nobody asks where its rows end */
+	strata_sizes(&skipped, strata, sizes);
 	for (uint32_t j = 0; j < strata; j++) {
-		*more += count_at_least(at[j], sizes[j], PART_GAP_WIDE) +
-			 3 * count_at_least(at[j], sizes[j], PART_GAP_LONG);
+		*more += count_at_least(at[j], sizes[j], PART_GAP_WIDE);
+		if (has_long)
+			*more += 3 * count_at_least(at[j], sizes[j], PART_GAP_LONG);
 		at[j] += sizes[j];
 	}
 	return end;
@@ -258,21 +300,21 @@ static inline __attribute__((always_inline)) int decode_reports(const struct str
 		    at);
 	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
 		const struct segment_report *report = &image->reports[i];
+		struct strata_of_report of;
 		struct gaps gaps = { more, 0 };
-		uint32_t begin = 0;
+		uint32_t *slots = image->slots + report->row_first;
 
 		if (!is_wanted(image, i)) {
-			i = skip_reports(image, i, streams->strata, at, &more) - 1;
+			i = skip_reports(image, i, streams->strata, has_long, at, &more) - 1;
 			continue;
 		}
+		of = strata_of(report->row_count, streams->strata);
 		for (uint32_t j = 0; j < streams->strata; j++) {
-			uint32_t end =
-				part_stratum_begin(report->row_count, j + 1, streams->strata);
+			uint32_t count = next_stratum(&of);
 
-			decode_gaps(at[j], end - begin, has_long, &gaps,
-				    image->slots + report->row_first + begin);
-			at[j] += end - begin;
-			begin = end;
+			decode_gaps(at[j], count, has_long, &gaps, slots);
+			at[j] += count;
+			slots += count;
 		}
 		if (gaps.rank > UINT32_MAX)
 			return corrupt("a rank is too large", err);
@@ -385,21 +427,45 @@ static inline void decode_others(struct others *others, uint64_t rows, int64_t *
 		others->ones -= rows - at;
 }
 
+/* As decode_others, of rows that nobody wants. */
+static void skip_others(struct others *others, uint64_t rows)
+{
+	uint64_t at = 0, values = 0;
+
+	for (; others->ones < rows - at; values++) {
+		at += others->ones + 1;
+		find_next(others);
+	}
+	if (others->ones != UINT64_MAX)
+		others->ones -= rows - at;
+	for (; values; values--)
+		byte_reader_varint(&others->values);
+}
+
 /* Reports whose total says it all have nothing among the others. */
 static void decode_counts(struct others *others, uint32_t column, struct part_stripe_image *image)
 {
 	uint32_t columns = image->heads.shape.columns;
 	int64_t *values = image->values + column * image->heads.shape.rows;
+	uint64_t unwanted = 0; /* rows since the last report that is wanted */
 
 	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
 		const struct segment_report *report = &image->reports[i];
 		int64_t total = image->heads.totals[(size_t)i * columns + column];
+		bool has_others = report->row_count != 1 &&
+				  total != multiply(report->row_count, others->divisor);
 
-		if (report->row_count == 1)
-			values[report->row_first] = total;
-		else if (total != multiply(report->row_count, others->divisor))
+		if (!is_wanted(image, i)) {
+			unwanted += has_others ? report->row_count : 0;
+		} else if (has_others) {
+			skip_others(others, unwanted);
+			unwanted = 0;
 			decode_others(others, report->row_count, values + report->row_first);
+		} else if (report->row_count == 1) {
+			values[report->row_first] = total;
+		}
 	}
+	skip_others(others, unwanted);
 }
 
 static int decode_values(const struct streams *streams, uint32_t column,

@@ -13,9 +13,10 @@
 
 #define PART_STRIPE_SLACK 16u /* readable bytes that must lie behind the raw ones */
 
-/* Reports that start within; INT64_MAX is no end. */
+/* Reports that start within, but not in the hole; INT64_MAX is no end. */
 struct part_stripe_range {
 	int64_t from_ns, to_ns;
+	struct segment_hole hole;
 };
 
 struct part_stripe_image {
