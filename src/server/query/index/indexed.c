@@ -270,22 +270,31 @@ static inline void call_for(const struct indexed_sums *sums, const struct functi
 		__builtin_prefetch(&sums->before[of->stack_of_slot[slot + SLOTS_AHEAD]], 1);
 }
 
+/* Of a short range nearly all counters are 0, and to pass over one is less than to add it. */
+static bool are_few(const struct select_segment *in, const struct function_index_member *of)
+{
+	return in->rows_count < of->slots_count / 4;
+}
+
 /* Rows that count one each. Sums of fewer than 2^31 of these need no look. */
 static void add_ones(struct indexed_sums *sums, const struct function_index_member *of,
-		     const uint32_t *restrict counters)
+		     const uint32_t *restrict counters, bool few)
 {
 	const uint32_t *restrict stacks = of->stack_of_slot;
 	int64_t *restrict values = sums->before;
 
 	assert(of->stack_of_slot);
-	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
+	for (uint32_t slot = 0; few && slot < of->slots_count; slot++)
+		if (counters[slot])
+			values[stacks[slot]] += counters[slot];
+	for (uint32_t slot = 0; !few && slot < of->slots_count; slot++) {
 		call_for(sums, of, slot);
 		values[stacks[slot]] += counters[slot];
 	}
 }
 
 static void add_plain(struct indexed_sums *sums, const struct function_index_member *of,
-		      const int64_t *restrict counters)
+		      const int64_t *restrict counters, bool few)
 {
 	const uint32_t *restrict stacks = of->stack_of_slot;
 	int64_t *restrict values = sums->before;
@@ -294,9 +303,13 @@ static void add_plain(struct indexed_sums *sums, const struct function_index_mem
 
 	assert(of->stack_of_slot);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
-		int64_t *value = &values[stacks[slot]];
+		int64_t *value;
 
-		call_for(sums, of, slot);
+		if (few && !counters[slot])
+			continue;
+		value = &values[stacks[slot]];
+		if (!few)
+			call_for(sums, of, slot);
 		signs |= counters[slot];
 		overflowed |= __builtin_add_overflow(*value, counters[slot], value);
 	}
@@ -325,6 +338,7 @@ static int take_counters(void *context, struct work *work,
 {
 	const struct select_segment *in = context;
 	const struct function_index_member *of = &in->index->members[in->index_member];
+	bool few = are_few(in, of);
 
 	assert(count > 0);
 	lock_take(&in->sums->lock);
@@ -334,9 +348,9 @@ static int take_counters(void *context, struct work *work,
 			continue;
 		}
 		if (counters[i].ones)
-			add_ones(in->sums, of, counters[i].ones);
+			add_ones(in->sums, of, counters[i].ones, few);
 		if (counters[i].plain)
-			add_plain(in->sums, of, counters[i].plain);
+			add_plain(in->sums, of, counters[i].plain, few);
 	}
 	lock_give(&in->sums->lock);
 	return work_check(work, err);
