@@ -72,7 +72,8 @@ class DuckDB:
         if arrays:
             self.run("""create table reports as select service, series, make_timestamp_ms(any_value(at_ms)) as start,
                 list(stack order by stack) as stacks, list(value order by stack) as "values",
-                sum(value)::bigint as total from staged group by report, service, series order by service, series, start""")
+                sum(value)::bigint as total
+                from staged group by report, service, series order by service, series, start""")
             self.run("checkpoint")
         arrays = self.bytes() - rows
         self.run(f"""create table nodes as select * from read_csv('{csv}/nodes.csv', header=false, columns={{
