@@ -486,6 +486,7 @@ static int next_value(struct value_walk *walk, uint64_t *ret_end, struct err *er
 	uint32_t change, distance;
 	const uint8_t *p;
 	size_t len, used = 0;
+	uint64_t bytes;
 	int status =
 		section_reader_view_some(values, walk->at, VALUE_PAIR_BYTES_MAX, &p, &len, err);
 
@@ -497,10 +498,13 @@ static int next_value(struct value_walk *walk, uint64_t *ret_end, struct err *er
 		return 0;
 	if (!parse_varint(p, len, &used, &distance) || !distance || walk->count == VALUES_MAX)
 		goto damaged;
+	bytes = (uint64_t)distance * walk->table->layout.quantum;
+	if (bytes > UINT64_MAX - walk->address)
+		goto damaged;
 	walk->count++;
 	walk->at += used;
 	walk->value += (int32_t)(change & 1 ? ~(change >> 1) : change >> 1);
-	walk->address += (uint64_t)distance * walk->table->layout.quantum;
+	walk->address += bytes;
 	*ret_end = walk->address;
 	return 1;
 damaged:

@@ -127,14 +127,18 @@ static bool next_varint(struct walk *walk, uint32_t *ret)
 static bool next_value(struct walk *walk)
 {
 	uint32_t change, distance;
+	uint64_t bytes;
 
 	if (walk->count == VALUES_MAX || !next_varint(walk, &change) || (!change && walk->count) ||
 	    !next_varint(walk, &distance) || !distance)
 		return false;
+	bytes = (uint64_t)distance * walk->lines->layout.quantum;
+	if (bytes > UINT64_MAX - walk->address)
+		return false;
 	walk->count++;
 	walk->value =
 		(int32_t)((uint32_t)walk->value + (change & 1 ? ~(change >> 1) : change >> 1));
-	walk->address += (uint64_t)distance * walk->lines->layout.quantum;
+	walk->address += bytes;
 	return true;
 }
 
