@@ -9,8 +9,8 @@
 #include "server/clickhouse/ch_client.h"
 
 /*
- * Appends a line for each thing that was looked at, "ok" or "warning" in front. *ret_warnings is
- * how many are to be seen to. Fails when ClickHouse cannot be asked.
+ * Appends a line for each check, which begins with "ok" or "warning". *ret_warnings counts the
+ * warnings. Fails if ClickHouse does not answer.
  */
 MUST_USE int ch_check(struct ch_client *client, struct strbuf *out, uint32_t *ret_warnings,
 		      struct err *err);

@@ -2,9 +2,9 @@
 /*
  * ch_client - statements to ClickHouse over its HTTP interface, rows in RowBinary both ways.
  *
- * Several addresses are of one cluster: a statement goes to the one that answered last, and to the
- * next where that cannot be reached. Every statement may run twice (what was sent may have arrived
- * although no answer came back), so callers write only what is the same when it is there twice.
+ * Several addresses name one cluster: a statement goes to the one that answered last, and to the
+ * next if that cannot be reached. Every statement may run twice (it may have arrived although no
+ * answer came back), so callers only make idempotent statements.
  *
  * Errors are ClickHouse's words with its code: ERR_UNAVAILABLE (unreachable, overloaded, no quorum;
  * a later try may succeed), ERR_DENIED, ERR_NOT_FOUND (no such table or database), ERR_NO_MEMORY
@@ -37,13 +37,16 @@ MUST_USE int ch_client_new(const struct clickhouse_options *options, struct ch_c
 			   struct err *err);
 void ch_client_free(struct ch_client *client); /* accepts NULL; no call is running */
 
-/* No statement lasts longer (monotonic), running ones included: ERR_CANCELLED. Any thread. */
+/*
+ * All statements, running ones included, end by this time (monotonic) with ERR_CANCELLED. Any
+ * thread.
+ */
 void ch_client_end_by(struct ch_client *client, int64_t at_ns);
 
 struct ch_limits {
 	int64_t timeout_ns; /* ClickHouse is told, and gives up by itself */
 	uint64_t bytes_max;
-	/* The connection is closed soon after one is set, and ClickHouse ends; may be NULL. */
+	/* Soon after one is set the connection is closed and ClickHouse stops; may be NULL. */
 	const _Atomic bool *stops[2];
 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ch_dict - the numbers by which this server's reports name stacks, and the rows of a flush.
+ * ch_dict - numbers the stacks of this server's reports, and makes the rows of a flush.
  *
- * Servers share no numbering, so there is nothing to agree about. Each numbers frames, stacks and
- * sets of sample labels by itself, as a memtable does, under a random 64-bit name: the dictionary.
- * A report names its dictionary, and what a number means never changes.
+ * Servers need not agree on numbers. Each numbers frames, stacks and sets of sample labels by
+ * itself, as a memtable does, in a dictionary with a random 64-bit name. A report names its
+ * dictionary, and the meaning of a number never changes.
  *
  * Readers ask for one service's days, so a dictionary is written per *place* (tenant, service, UTC
- * day): a place gets each number that its reports name once, parents with it. What a place has is
- * only known to be stored when the flush that wrote it was acknowledged; after a flush that failed
- * the whole dictionary is given up, and the next one begins with nothing.
+ * day): a place gets each number that its reports name, and its parents, once. Rows count as stored
+ * when their flush is acknowledged; after a failed flush the dictionary is dropped and a new, empty
+ * one begins.
  *
  * One thread at a time. Memory: ch_dict_bytes; the owner begins a new one above its limit.
  */
@@ -50,10 +50,10 @@ struct ch_dict *ch_dict_new(uint64_t id, ch_keep_f *keep, void *keep_context);
 void ch_dict_free(struct ch_dict *dict); /* accepts NULL */
 size_t ch_dict_bytes(const struct ch_dict *dict);
 
-/* Where reports are put (memtable_apply); ch_dict_flush takes them out. */
+/* The memtable to which reports are applied (memtable_apply); ch_dict_flush empties it. */
 struct memtable *ch_dict_table(struct ch_dict *dict);
 
-/* Rows of all reports in the table, and of what they name and their places lack. */
+/* The rows of all reports in the memtable, and of the numbers that their places lack. */
 void ch_dict_flush(struct ch_dict *dict, struct ch_flush *ret);
 void ch_flush_free(struct ch_flush *flush);
 

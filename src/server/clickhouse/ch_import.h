@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ch_import - copies every report of a store on disk to another store, as it would have been sent:
- * how profiles move into ClickHouse. What is deleted stays behind, and so do times of samples.
+ * ch_import - copies every report of a store on disk to another store, as if a client sent it: how
+ * profiles move into ClickHouse. Deleted reports and times of samples are not copied.
  *
- * A report's batch id is made of what it holds, so that copying again, after a failure or from a
- * store that was compacted meanwhile, stores nothing twice.
+ * A report's batch id is a hash of its content, so copying again, after a failure or from a store
+ * that was compacted meanwhile, stores nothing twice.
  */
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_IMPORT_H
 #define FIRN_SERVER_CLICKHOUSE_CH_IMPORT_H

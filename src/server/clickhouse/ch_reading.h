@@ -2,12 +2,12 @@
 /*
  * ch_reading - what the files of ch_snapshot share: one snapshot while it is made.
  *
- * Steps: which series are meant (ch_series), their reports (ch_reports) or sums of these (ch_sums),
- * and what the reports' dictionaries say about the stacks that they name (ch_stacks). What came is
- * kept in plain tables; stacks of different dictionaries that are the same become one.
+ * Steps: find the series (ch_series), read their reports (ch_reports) or sums of these (ch_sums),
+ * and look up their stacks in the dictionaries (ch_stacks). The result is plain tables; equal
+ * stacks of different dictionaries become one.
  *
- * The decoders here read a stranger's bytes: they need no ClickHouse, and are fuzzed. What they
- * cannot read is ERR_CORRUPT, what is too much ERR_NO_MEMORY.
+ * The decoders read outside bytes: they need no ClickHouse, and are fuzzed. Malformed bytes are
+ * ERR_CORRUPT, too many ERR_NO_MEMORY.
  */
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_READING_H
 #define FIRN_SERVER_CLICKHOUSE_CH_READING_H
@@ -129,7 +129,7 @@ enum ch_sums_of {
 };
 enum ch_sums_of ch_sums_for(const struct ch_reading *reading);
 
-/* *ret_raw: the answer would not be exact; to be asked for raw reports after ch_reading_again. */
+/* ret_raw: sums would not be exact; read raw reports instead, after ch_reading_again. */
 int ch_read_sums(struct ch_reading *reading, enum ch_sums_of of, bool *ret_raw, struct err *err);
 
 /* As the others of ch_reports.c; reading->columns is known then. */

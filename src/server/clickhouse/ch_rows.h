@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ch_rows - values of ClickHouse's format RowBinary: a row is its columns one behind the other,
+ * ch_rows - values of ClickHouse's format RowBinary: a row is its columns one after the other,
  * without separators. Integers are little-endian; a text, or an array, begins with its length as
  * LEB128.
  *
- * Writing goes to a strbuf. Reading goes through byte_reader: lengths are a stranger's, so an array
+ * Writing goes to a strbuf. Reading goes through byte_reader: lengths are not trusted, so an array
  * is never longer than the bytes that are left.
  */
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_ROWS_H

@@ -15,13 +15,13 @@
 /* The statements of all versions, each ended by ";\n". */
 void ch_schema_print(struct strbuf *out);
 
-/* Brings the database up to date, and writes down by whom. Any number of times. */
+/* Brings the database up to date, and records by whom. Idempotent. */
 MUST_USE int ch_schema_migrate(struct ch_client *client, const char *by, struct err *err);
 
 /* The version that the database has; 0: none. */
 MUST_USE int ch_schema_version(struct ch_client *client, uint32_t *ret, struct err *err);
 
-/* That this program can work with the database. Errors say what to run. */
+/* Checks that this program can work with the database. Errors say which command to run. */
 MUST_USE int ch_schema_check(struct ch_client *client, struct err *err);
 
 #endif

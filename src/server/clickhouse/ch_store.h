@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ch_store - a store (persist/store.h) whose profiles are in ClickHouse. Any number of servers have
- * one each over the same database, and none of them keeps anything that is not there.
+ * ch_store - a store (persist/store.h) whose profiles are in ClickHouse. Any number of servers
+ * share one database; none keeps profiles of its own.
  *
  * Exactly once: a report is its series, start and batch id. They are in the sorting key of a
  * ReplacingMergeTree that is read with FINAL, so a report that a client sends again counts once,
- * whatever server it comes by and however late. An append returns when ClickHouse has acknowledged
- * it. Nothing is spooled: while ClickHouse refuses, so does the store, and clients try again.
+ * whichever server receives it, and however late. An append returns when ClickHouse has
+ * acknowledged it. Nothing is spooled: while ClickHouse refuses, so does the store, and clients try
+ * again.
  *
- * Cumulative columns become deltas against what *this* server saw last of the series. Another
- * server that has taken a report of it since makes that worthless: the report then is a first one.
+ * Cumulative columns become deltas against the last report of the series that *this* server saw. If
+ * another server has taken a later one, there is nothing to subtract from: the report counts as a
+ * first one.
  */
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_STORE_H
 #define FIRN_SERVER_CLICKHOUSE_CH_STORE_H

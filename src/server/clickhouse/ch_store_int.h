@@ -2,8 +2,8 @@
 /*
  * ch_store_int - what the files of ch_store share.
  *
- * `lock` guards the queue of appends, who flushes, and the state that is shown. Whoever flushes
- * has the dictionary and the ledger to himself, without the lock.
+ * `lock` guards the queue of appends, `flushing`, and the status. The thread that flushes owns the
+ * dictionary and the ledger, without the lock.
  */
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_STORE_INT_H
 #define FIRN_SERVER_CLICKHOUSE_CH_STORE_INT_H
@@ -61,7 +61,7 @@ static inline struct ch_store *ch_store_of(struct store *store)
 	return (struct ch_store *)store;
 }
 
-/* Remembers what became of a statement, and returns `rc`. */
+/* Records the result of a statement for the status, and returns `rc`. */
 int ch_store_note(struct ch_store *store, int rc, const struct err *err);
 
 /* ch_read, counted and remembered. */
@@ -72,7 +72,7 @@ MUST_USE int ch_store_read(struct ch_store *store, const struct strbuf *sql, uin
 MUST_USE int ch_store_ask(struct ch_store *store, const struct store_query *query,
 			  const struct strbuf *sql, struct strbuf *ret, struct err *err);
 
-/* What an answer may be long: what the snapshots have left. */
+/* The most bytes that an answer may have: the memory left for snapshots. */
 uint64_t ch_store_bytes_left(const struct ch_store *store);
 
 int64_t ch_store_retention_ns(const struct ch_store *store, struct slice tenant); /* 0: for ever */
@@ -94,7 +94,7 @@ struct ch_catalogue {
 	struct idmap map; /* by id */
 };
 
-/* What series are wanted: of whom, and of which days. */
+/* Which series are wanted: the tenant and the days. */
 struct ch_wanted {
 	bool one_tenant;
 	struct slice tenant;

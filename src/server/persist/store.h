@@ -61,14 +61,16 @@ struct store_options {
 MUST_USE int store_open(const struct store_options *options, struct store **ret, struct err *err);
 
 /*
- * The storage directory of a server whose profiles are elsewhere, for what else it keeps there:
- * made if missing, and no other server's until it is closed.
+ * The storage directory of a server whose profiles are elsewhere, for the other files that it keeps
+ * there: made if missing, and locked against other servers until it is closed.
  */
 struct store_folder;
 MUST_USE int store_folder_open(const char *path, struct store_folder **ret, struct err *err);
 void store_folder_close(struct store_folder *folder); /* accepts NULL */
 
-/* Calls that wait for another system end by then (monotonic), with ERR_CANCELLED. Any thread. */
+/*
+ * Calls that wait for another system end by this time (monotonic), with ERR_CANCELLED. Any thread.
+ */
 void store_end_by(struct store *store, int64_t at_ns);
 
 /* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */
@@ -87,7 +89,7 @@ MUST_USE int store_append(struct store *store, const struct tables_view *batch,
 /* 0, or why appends are refused at the moment: a fault, or no room on the disk. Cheap. */
 MUST_USE int store_takes_appends(struct store *store, struct err *err);
 
-/* What will be read of the reports: a store may leave out, or make up, the rest. */
+/* What will be read of the reports: the rest may be missing or undefined. */
 enum store_reads {
 	STORE_ROWS,   /* all of it */
 	STORE_TOTALS, /* totals; rows only where their labels decide what counts */
@@ -120,8 +122,8 @@ struct store_snapshot {
 	size_t count;
 	size_t parts_unreadable; /* quarantined: answers must say so */
 	/*
-	 * Equal: the same segments, all of parts, which never change. 0: it is never equal, since
-	 * memtables, deletions, or what cannot be read take part.
+	 * Equal versions: the same segments, all of parts, which never change. 0: equal to none,
+	 * because memtables, deletions or unreadable parts are involved.
 	 */
 	uint64_t version;
 	void *pins;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_admin - what is done to a store besides appending and reading: deleting, compacting,
+ * store_admin - operations on a store besides appending and reading: deleting, compacting,
  * scrubbing. Thread-safe; a running store does the last two by itself (store_maintain.c).
  */
 #ifndef FIRN_SERVER_PERSIST_STORE_ADMIN_H
@@ -18,15 +18,15 @@ struct store_delete {
 };
 
 /*
- * Deletes what is stored now; what arrives later is kept, and so is what of it the client repeats
- * within STORE_DEDUPE_NS (it counts as seen). Queries do not find it from the return on; the bytes
- * go with compaction. ERR_INVALID: the selector cannot be read, or means everything.
- * ret_number names the tombstone.
+ * Deletes the reports that are stored now. Reports that arrive later are kept; a deleted report
+ * that a client sends again within STORE_DEDUPE_NS counts as a duplicate. When it returns, queries
+ * do not find the reports any more; compaction removes the bytes. ERR_INVALID: the selector is
+ * malformed, or selects everything. ret_number names the tombstone.
  */
 MUST_USE int store_delete(struct store *store, const struct store_delete *order,
 			  uint64_t *ret_number, struct err *err);
 
-/* Orders to delete that are known still, newest first; of one tenant, unless NULL. */
+/* The deletions on record, newest first; of one tenant, unless NULL. */
 struct store_deleted {
 	uint64_t number;
 	char *selector, *by;
@@ -69,8 +69,8 @@ MUST_USE int store_compact(struct store *store, const struct store_compact_optio
 MUST_USE int store_scrub(struct store *store, bool *ret_more, struct err *err);
 
 /*
- * How many different stacks the store has, whatever number of parts has them. Reads all of their
- * dictionaries: a second for some ten million. What cannot be read is left out.
+ * Counts the distinct stacks over all parts. Reads all dictionaries: a second for some ten million.
+ * Unreadable parts are left out.
  */
 MUST_USE int store_count_stacks(struct store *store, uint64_t *ret, struct err *err);
 
@@ -91,7 +91,7 @@ struct store_labels {
 };
 
 /*
- * Reads the heads of all blocks: a second for some ten million reports. What cannot be read is left
+ * Reads the headers of all blocks: a second for some ten million reports. Unreadable parts are left
  * out. Free with store_labels_free.
  */
 MUST_USE int store_count_labels(struct store *store, struct store_labels *ret, struct err *err);

@@ -6,9 +6,9 @@
  * on another file system. The state file and the log are copied, the manifest is written anew,
  * CURRENT last: a backup that was cut off does not open. To restore is to open the copy.
  *
- * Takes no lock and changes nothing in `from`: the server may be running. What was acknowledged
- * before the call is in the copy; of what comes meanwhile, some may be. Files that damage set
- * aside, and uploaded debuginfo, are not copied.
+ * Takes no lock and changes nothing in `from`: the server may be running. Profiles acknowledged
+ * before the call are in the copy; profiles that arrive meanwhile may be. Quarantined files and
+ * uploaded debuginfo are not copied.
  */
 #ifndef FIRN_SERVER_PERSIST_STORE_BACKUP_H
 #define FIRN_SERVER_PERSIST_STORE_BACKUP_H

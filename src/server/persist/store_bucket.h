@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_bucket - a store's second place, in object storage: parts go there when they are made, a
- * manifest follows them, and a store can be made of that again when the disk is gone.
+ * store_bucket - a copy of a store in object storage: new parts are uploaded, a manifest follows
+ * them, and the store can be restored from both when the disk is lost.
  *
- * Order is what makes it safe: a part before the manifest that names it, a manifest before objects
- * that it no longer names are removed. Whatever is cut off in between leaves objects that no
- * manifest names; they go an hour after they were first seen so. A manifest is put only where none
- * of its number was: of two processes that write one store, one finds that it is not alone, and
- * from then on takes nothing any more.
+ * Invariant: a part is uploaded before the manifest that names it, and a manifest before objects
+ * that it no longer names are removed. An interruption in between leaves objects that no manifest
+ * names; they are removed an hour after they were first seen. A manifest is put only if its number
+ * does not exist: so if two processes write one store, one of them notices, and refuses profiles
+ * from then on.
  *
- * The file BUCKET says which store of the bucket the directory is, and up to which manifest it
- * has taken part in it. A directory that the bucket has left behind does not write to it.
+ * The file BUCKET says which store of the bucket the directory is, and the last manifest that it
+ * wrote. A directory whose manifest is not the newest any more does not write to the bucket.
  */
 #ifndef FIRN_SERVER_PERSIST_STORE_BUCKET_H
 #define FIRN_SERVER_PERSIST_STORE_BUCKET_H
@@ -33,10 +33,10 @@ struct store_restore {
 };
 
 /*
- * Makes the directory `to`, which is empty or not there, of the newest state in the bucket.
- * `store`: which one, where the bucket has several; or NULL. A server with this bucket goes on
- * from it, and shuts out the one before. ERR_NOT_FOUND, ERR_EXISTS, ERR_INVALID (several: the
- * message names them), ERR_CORRUPT.
+ * Makes the directory `to`, which is empty or missing, from the newest state in the bucket.
+ * `store`: which one, if the bucket has several; or NULL. A server with this directory and bucket
+ * continues from there, and fences the previous one. ERR_NOT_FOUND, ERR_EXISTS, ERR_INVALID
+ * (several: the message names them), ERR_CORRUPT.
  */
 MUST_USE int store_restore(struct bucket *bucket, const char *url, const char *store,
 			   const char *to, const struct vfs *vfs, struct store_restore *ret,

@@ -31,7 +31,7 @@ struct store_disk;
 /* store_bucket_step of store_bucket.h. */
 MUST_USE int store_disk_bucket_step(struct store_disk *store, struct err *err);
 
-/* With an open store, before its threads; what an error leaves is for store_bucket_close. */
+/* With an open store, before its threads start; after an error call store_bucket_close, too. */
 MUST_USE int store_bucket_open(struct store_disk *store, struct err *err);
 void store_bucket_close(struct store_disk *store);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_engine - what a kind of store does behind store.h. Only for persist and its tests.
+ * store_engine - the interface of a kind of store behind store.h. Only for stores and their tests.
  *
  * `struct store` is the beginning of an engine's own structure: the engine that opens a store sets
  * the pointer, and store.c passes calls on. Contracts, threads and errors are those of store.h and

@@ -179,9 +179,8 @@ MUST_USE int store_recover(struct store_disk *store, bool fresh, struct err *err
 MUST_USE int store_take_lock(struct store_disk *store, struct err *err);
 
 /*
- * Of the limit of bytes, what the log may hold before it is sealed, and a part. When the limit is
- * passed the oldest part goes; when the log is sealed it is nearly all gone: so what is kept stays
- * within a tenth of the limit.
+ * The log is sealed at this fraction of the limit of bytes, and a part is no larger. Retention
+ * drops the oldest part, so the bytes kept stay within a tenth of the limit.
  */
 #define STORE_LIMIT_SHARE 20
 
@@ -207,9 +206,9 @@ MUST_USE int store_compact_step(struct store_disk *store,
 				bool *ret_done, struct err *err);
 
 /*
- * store_compact.c: without locks. What is to be made of an error of reading a part: damage is told
- * and the part will be set aside; a missing file is damage too when the manifest has the part.
- * Returns ERR_CORRUPT then, else `rc`.
+ * store_compact.c: without locks. Handles an error of reading a part: damage is logged and the part
+ * will be set aside; a missing file is damage too if the manifest names the part. Returns
+ * ERR_CORRUPT then, else `rc`.
  */
 MUST_USE int store_note_unreadable(struct store_disk *store, uint64_t number, int rc,
 				   struct err *err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_replay - a thread that fills one memtable with what the log says.
+ * store_replay - a thread that fills one memtable from the log.
  *
- * Looking stacks up is most of a replay's work, and memtables have nothing to do with each other:
- * while one is filled, who reads the log goes on with the next. What becomes of a report is decided
- * there, in the order of the log, and here batches are stored. They wait as they were judged; those
- * beyond a budget as they lie in the log, for that is small, and are decoded once more.
+ * Looking up stacks is most of a replay's work, and memtables are independent: while this thread
+ * fills one, the reader of the log continues with the next. The reader judges reports in the order
+ * of the log; this thread stores batches. Batches wait decoded up to a budget; beyond it they wait
+ * as payloads, which are small, and are decoded once more.
  *
- * One thread gives; between `wait` or `end` and the next `give` the memtable is its own.
+ * One thread calls these; between `wait` or `end` and the next `give` it owns the memtable.
  */
 #ifndef FIRN_SERVER_PERSIST_STORE_REPLAY_H
 #define FIRN_SERVER_PERSIST_STORE_REPLAY_H
@@ -28,7 +28,7 @@ void store_replay_give(struct store_replay *replay, struct slice payload,
 /* Until all that was given is stored. */
 void store_replay_wait(struct store_replay *replay);
 
-/* Whatever waits is left out, for a store that will not open. */
+/* Drops all waiting batches, for a store that fails to open. */
 void store_replay_cancel(struct store_replay *replay);
 
 /* Waits and frees. False: the memtable became larger than bytes_max, and batches were left out. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * append - the rules that every appended report passes, and what became of the reports of a batch.
- */
+/* append - the limits that every appended report is checked against, and the outcome of a batch. */
 #ifndef FIRN_SERVER_PERSIST_BATCH_APPEND_H
 #define FIRN_SERVER_PERSIST_BATCH_APPEND_H
 

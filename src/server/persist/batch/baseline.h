@@ -8,11 +8,12 @@
  *   - so is every value of a column whose total went down, as a restart shows best there;
  *   - the first report of a series is only a baseline, as is one after more than 24 h;
  *   - a report that is not newer than the baseline has no place to count from.
- * What has nothing to count from is kept as a snapshot, of a type of its own, unless it says by its
- * duration since when it counts: it began at zero then (memtable.c).
+ * A report with nothing to count from is kept as a snapshot, of a type of its own, unless its
+ * duration says when counting began: it began at zero then (memtable.c).
  *
- * Deterministic, as dedupe.h is, and bounded by BASELINE_BYTES_MAX (the series that were not
- * seen for longest are forgotten, counted: their next report is a first one). One thread at a time.
+ * Deterministic, as dedupe.h is, and bounded by BASELINE_BYTES_MAX: the series that were not seen
+ * for longest are forgotten, which a metric counts, and their next report is a first one. One
+ * thread at a time.
  */
 #ifndef FIRN_SERVER_PERSIST_BATCH_BASELINE_H
 #define FIRN_SERVER_PERSIST_BATCH_BASELINE_H

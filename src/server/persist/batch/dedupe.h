@@ -3,9 +3,9 @@
  * dedupe - which reports were stored in the last 24 hours, so that a retry counts once.
  *
  * Holds one 128-bit identity per report, of (series, start, batch id), with the time of receipt.
- * Whether one is remembered depends only on the calls so far and the times given: replaying the
- * log gives the same answers. Bounded by DEDUPE_REPORTS_MAX (the oldest are forgotten, counted).
- * One thread at a time.
+ * The answers depend only on the calls and the times given, so replaying the log gives the same
+ * ones. Bounded by DEDUPE_REPORTS_MAX: the oldest are forgotten, which a metric counts. One thread
+ * at a time.
  */
 #ifndef FIRN_SERVER_PERSIST_BATCH_DEDUPE_H
 #define FIRN_SERVER_PERSIST_BATCH_DEDUPE_H
@@ -35,7 +35,7 @@ void dedupe_check(const struct dedupe *dedupe); /* aborts when it contradicts it
 /* True when it was seen within STORE_DEDUPE_NS before `now_ns`; otherwise it is remembered now. */
 bool dedupe_seen(struct dedupe *dedupe, struct identity report, int64_t now_ns);
 
-/* Gives back the memory of what is older than STORE_DEDUPE_NS. */
+/* Frees entries older than STORE_DEDUPE_NS. */
 void dedupe_expire(struct dedupe *dedupe, int64_t now_ns);
 
 void dedupe_encode(const struct dedupe *dedupe, struct strbuf *out);

@@ -2,9 +2,9 @@
 /*
  * ledger - what must be remembered beyond a memtable: the dedupe window and the baselines.
  *
- * It is a function of the log alone. When a generation ends its state is written to
- * `state-<generation>.firn`, named in the same manifest edit as the part; recovery loads that and
- * replays the log behind it. The file, little-endian:
+ * It is a function of the log alone. When a generation ends, its state is written to
+ * `state-<generation>.firn`, which the manifest edit that adds the part names, too; recovery loads
+ * it and replays the log after it. The file, little-endian:
  *
  *   0   8  magic "FIRNSTA\0"
  *   8   4  version, 1

@@ -39,7 +39,7 @@ struct memtable {
 	size_t damaged_count, damaged_capacity;
 };
 
-/* Which reports are taken; logged with the batch, so that a replay decides alike. */
+/* Which reports are accepted; logged with the batch, so that a replay decides alike. */
 struct memtable_window {
 	int64_t received_ns;
 	int64_t from_ns, to_ns; /* of report starts, both inclusive */
@@ -70,9 +70,9 @@ struct memtable_verdict {
 };
 
 /*
- * The two halves of memtable_apply, for who stores elsewhere: judging goes in the order of the log
- * and remembers in the ledger; storing goes in the order of one memtable, and needs the ledger
- * (else NULL) only where the verdict says so. Both add to *result.
+ * The two halves of memtable_apply, for replays: judging happens in the order of the log and
+ * updates the ledger; storing happens in the order of one memtable, and needs the ledger (else
+ * NULL) only if the verdict says so. Both add to *result.
  */
 struct memtable_verdict memtable_judge(struct memtable *memtable, struct ledger *ledger,
 				       const struct tables_view *batch,

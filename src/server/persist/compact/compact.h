@@ -2,10 +2,10 @@
 /*
  * compact - several parts become one, without what was deleted.
  *
- * A partition at a time: the rows of each input are counted, their dictionaries merged, ranks
- * given anew by frequency, then blocks are read, mapped and written in (series, start) order, and
- * sums of ten minutes, hours and days behind them. Every report of the inputs that no tombstone
- * deletes is in the result once. Only a temporary file is made until all is on disk.
+ * For each partition: count the rows of each input, merge the dictionaries, rank stacks by
+ * frequency, then read, map and write blocks in (series, start) order, and after them sums of ten
+ * minutes, hours and days. Invariant: every report of the inputs that no tombstone deletes is in
+ * the result once. The result has a temporary name until all of it is on disk.
  *
  * Memory: the dictionaries of one partition, of each input and merged; counters of its stacks; one
  * block per input; the writer's block index. Blocking; one thread per job.
@@ -44,8 +44,7 @@ MUST_USE int compact_run(const struct compact_job *job, struct compact_result *r
 			 struct err *err);
 
 /*
- * Whether something of the part is deleted by the tombstones: else it need not be written anew.
- * 1, 0, or an error.
+ * 1 if the tombstones delete something of the part, so that it must be rewritten; 0; or an error.
  */
 MUST_USE int compact_is_deleted(const struct vfs *vfs, const char *dir,
 				const struct part_info *part, const struct tombstones *tombstones,

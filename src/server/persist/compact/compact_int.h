@@ -21,11 +21,11 @@ struct compact_source { /* one partition of one input */
 	uint32_t input, partition;
 };
 
-/* compact_partition.c: those partitions, of one key and group, become one of the result. */
+/* compact_partition.c: merges these partitions, of one key and group, into one of the result. */
 MUST_USE int compact_partition(struct compaction *compaction, const struct compact_source *sources,
 			       size_t sources_count, struct err *err);
 
-/* So many more rows have been written. */
+/* Reports progress: `rows` more rows have been written. */
 void compaction_tell(struct compaction *compaction, uint64_t rows);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compact_plan - which parts become one next: a pure function of what the manifest knows.
+ * compact_plan - which parts to merge next: a pure function of the manifest.
  *
- * A part belongs to the window (2 h, then a day, from the epoch) of its last report. When a
- * window is over, and GRACE later, its parts become one; while it lasts, sealed ones are gathered
- * when there are many. So a row is written once when sealed, once or twice until its two hours are
- * one part, and once for the day: at most four times. Late parts join the part of their window when
- * they are half as large, and else each other when they are many.
+ * A part belongs to the window (2 h, then a day, from the epoch) of its last report. GRACE after a
+ * window is over, its parts become one; while it lasts, sealed parts are gathered when there are
+ * many. So a row is written once when sealed, once or twice until its two hours are one part, and
+ * once for the day: at most four times. Late parts are merged into the part of their window when
+ * they are half as large, else with each other when there are many.
  */
 #ifndef FIRN_SERVER_PERSIST_COMPACT_COMPACT_PLAN_H
 #define FIRN_SERVER_PERSIST_COMPACT_COMPACT_PLAN_H
@@ -30,9 +30,9 @@ struct compact_plan {
 };
 
 /*
- * False: nothing to do. No part becomes larger than `bytes_max`, by the sum of what it is made of;
- * a window that holds more is several parts, one behind the other in time. `now_ns` INT64_MAX:
- * every window is over. Damaged parts are left out.
+ * False: nothing to do. No part becomes larger than `bytes_max`, by the sum of its inputs; a window
+ * that holds more is several parts, ordered by time. `now_ns` INT64_MAX: every window is over.
+ * Damaged parts are left out.
  */
 bool compact_plan_next(const struct part_info *parts, size_t count, uint64_t bytes_max,
 		       int64_t now_ns, struct compact_plan *ret);

@@ -3,8 +3,8 @@
  * report_stream - the raw reports of several segments as one sequence by (series, start), in the
  * ids of their merged dictionary.
  *
- * Holds one block of each segment in memory. A segment whose reports do not ascend is ERR_CORRUPT:
- * what comes out is always in order. One thread.
+ * Holds one block of each segment in memory. The output is always in order: a segment whose reports
+ * do not ascend is ERR_CORRUPT. One thread.
  */
 #ifndef FIRN_SERVER_PERSIST_COMPACT_REPORT_STREAM_H
 #define FIRN_SERVER_PERSIST_COMPACT_REPORT_STREAM_H
@@ -31,7 +31,7 @@ void report_stream_free(struct report_stream *stream); /* accepts NULL */
 MUST_USE int report_stream_begin(struct report_stream *stream, enum segment_want want,
 				 struct err *err);
 
-/* 1 and a report that is good until the next call, 0 at the end, or an error. */
+/* 1 and a report that is valid until the next call, 0 at the end, or an error. */
 MUST_USE int report_stream_next(struct report_stream *stream, struct part_report *ret,
 				struct err *err);
 

@@ -487,7 +487,7 @@ static bool only_deltas(const struct tables_view *view)
 static int write_long(const struct rollup_job *job, bool all, struct err *err)
 {
 	const struct rollup_count *count = job->count;
-	uint64_t rows = count->raw_rows; /* that are read without the level in query */
+	uint64_t rows = count->raw_rows; /* that are read without the level */
 	int rc = 0;
 
 	if (count->rows[HOURS] <= rows / 2) {

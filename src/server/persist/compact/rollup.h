@@ -7,13 +7,13 @@
  * many they were (the mean of gauges is sum / count), the first start, the last end and their
  * durations together. Rows have no sample labels. Sums wrap, as those of queries do.
  *
- * A level is written when it has at most half the rows of what would be read without it; of ten
- * minutes, which serve only the edges of ranges, at most a fourth. Levels of the whole partition
- * are for delta types only, and for more than one series.
+ * A level is written if it has at most half the rows of the level that queries would read without
+ * it; ten minutes, which serve only the edges of ranges, at most a fourth. Levels of the whole
+ * partition exist for delta types only, and for more than one series.
  *
  * Memory: one counter per stack and column for levels of series; for hours and days of the whole
- * partition one per window too, for its ten minutes the rows of those of series: at most
- * ROLLUP_BYTES_MAX. If that is not enough, the reports are read several times.
+ * partition also one per window; for its ten minutes, the rows of the ten minutes of series. At
+ * most ROLLUP_BYTES_MAX; if that is not enough, the reports are read several times.
  */
 #ifndef FIRN_SERVER_PERSIST_COMPACT_ROLLUP_H
 #define FIRN_SERVER_PERSIST_COMPACT_ROLLUP_H
@@ -53,7 +53,7 @@ struct rollup_job {
 	bool days; /* levels of days too */
 };
 
-/* Writes the levels that are worth it, behind the raw reports of the open partition. */
+/* Writes the levels that pay, after the raw reports of the open partition. */
 MUST_USE int rollup_write(const struct rollup_job *job, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * byte_reader - little-endian integers and LEB128 out of bytes that nobody vouches for.
+ * byte_reader - reads little-endian integers and LEB128 from untrusted bytes.
  *
  * The counterpart of strbuf_add_u32 and friends. Reading past the end, or a malformed number,
  * returns 0 and sets `failed`, which stays set: a decoder may check once after a run of reads.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_metrics - what the store counts; shown as firn_store_* by /metrics. */
+/* persist_metrics - the metrics of the store: firn_store_* in /metrics. */
 #ifndef FIRN_SERVER_PERSIST_DISK_PERSIST_METRICS_H
 #define FIRN_SERVER_PERSIST_DISK_PERSIST_METRICS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * throttle - keeps work in the background from taking the disk and the CPU from what is in front.
+ * throttle - limits the disk bandwidth and the CPU time of background work.
  *
- * The one who works says now and then how many bytes it read or wrote, and is made to wait until
- * bytes and its own CPU time are within the budget since the beginning. One thread works;
- * throttle_stop may come from any.
+ * The working thread reports the bytes that it read or wrote, and waits until these bytes and its
+ * CPU time since throttle_begin are within the budget. One thread works; throttle_stop may come
+ * from any.
  */
 #ifndef FIRN_SERVER_PERSIST_DISK_THROTTLE_H
 #define FIRN_SERVER_PERSIST_DISK_THROTTLE_H
@@ -33,7 +33,9 @@ void throttle_begin(struct throttle *throttle); /* a piece of work, with the thr
 /* ERR_CANCELLED once stopped. Accepts NULL: 0. */
 MUST_USE int throttle_check(struct throttle *throttle, struct err *err);
 
-/* Waits its turn. ERR_CANCELLED once stopped. Accepts NULL: 0. */
+/*
+ * Counts `bytes`, and waits until within the budget. ERR_CANCELLED once stopped. Accepts NULL: 0.
+ */
 MUST_USE int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err);
 
 /* Waits that long, or until stopped: true then. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vfs - the only way of the store to the disk.
+ * vfs - every file operation of the store goes through it.
  *
  * A small table of functions, so that tests can put a simulated disk under the store and crash
  * it, or fail it, at any operation (tests/unit/persist/sim_disk.h). Everything here blocks.
@@ -41,8 +41,7 @@ struct vfs_owner {
 };
 
 struct vfs {
-	/* -ELOOP for a symbolic link, -ESPIPE for what else is no regular file: never waits for it.
-	 */
+	/* Never waits: -ELOOP for a symbolic link, -ESPIPE for other files that are not regular. */
 	int (*open)(const struct vfs *vfs, const char *path, unsigned int flags,
 		    struct vfs_file **ret);
 	int (*close)(struct vfs_file *file); /* frees it, whatever it returns */
@@ -69,12 +68,12 @@ struct vfs {
 extern const struct vfs vfs_posix;
 
 /*
- * True if a failed write job means that the disk cannot be trusted any more (poison), rather than
- * that there was no room or no descriptor for it.
+ * True if a failed write means that the disk cannot be trusted any more (poison); false if only
+ * space or descriptors were missing.
  */
 bool vfs_is_fault(int rc);
 
-/* What callers use: the whole job or an error that names the file. */
+/* For callers: they complete the whole operation, or set an error that names the file. */
 MUST_USE int vfs_open(const struct vfs *vfs, const char *path, unsigned int flags,
 		      struct vfs_file **ret, struct err *err);
 void vfs_close(struct vfs_file

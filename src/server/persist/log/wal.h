@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wal - the write-ahead log: what was acknowledged is here before anywhere else.
+ * wal - the write-ahead log: a batch is synced here before it is acknowledged.
  *
  * A log is a chain of records through segment files `wal-<generation>-<n>.wal`; the segments of
  * one generation hold what one memtable holds, and go when the part made of it is durable.
@@ -25,8 +25,8 @@
  *   - if no sector that it lies in was left as it was, zeros, it was written as a whole: damage;
  *   - otherwise it is a torn tail: a group that was being written and never acknowledged.
  *
- * Names of segments that were begun are never used twice, and nothing but zeros is overwritten. One
- * thread at a time.
+ * The name of a segment that was begun is never used again, and nothing but zeros is overwritten.
+ * One thread at a time.
  */
 #ifndef FIRN_SERVER_PERSIST_LOG_WAL_H
 #define FIRN_SERVER_PERSIST_LOG_WAL_H
@@ -75,13 +75,13 @@ void wal_check(const struct wal *wal); /* aborts when it contradicts itself */
 void wal_begin_generation(struct wal *wal, uint64_t generation);
 
 /*
- * The segment ahead. To make a file durable takes a while, and so does each sync where blocks are
- * written for the first time: it waits for the file system's journal, and with that for all that
- * others have written. So the next segment is made beforehand by another thread, full of zeros:
- * claimed with the log, made without it, handed over with it again.
+ * The segment ahead. Making a file durable is slow, and so is each sync of blocks that are written
+ * for the first time: it waits for the file system's journal, and so for all writes of others. So
+ * another thread makes the next segment beforehand, full of zeros: it claims it with the log turn,
+ * makes it without, and hands it over with the log turn again.
  */
 
-/* False when there is one, it is being made, or could not be made. */
+/* False if there is a segment ahead, one is being made, or it could not be made. */
 MUST_USE bool wal_claim_ahead(struct wal *wal, struct layout_name *ret);
 MUST_USE int wal_make_ahead(const struct wal *wal, struct layout_name name, struct vfs_file **ret,
 			    struct err *err);
@@ -114,8 +114,8 @@ struct wal_chain {
 };
 
 /*
- * True if anything counts in a segment that comes next. One that was not begun holds nothing that
- * was acknowledged: it was made ahead, or cut off before its header was durable.
+ * True if the next segment may hold records. A segment that was not begun holds no acknowledged
+ * record: it was made ahead, or a crash came before its header was durable.
  */
 bool wal_is_begun(const struct wal_chain *chain, struct slice bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bucket_manifest - what a store in object storage is made of, at one moment: an object that says
- * all of it, and the names of the objects (docs/formats/bucket.md).
+ * bucket_manifest - the object that says which objects make up a store in object storage at one
+ * moment, and the keys of these objects (docs/formats/bucket.md).
  *
  *   STORE/manifest/NNNNNNNNNNNN   the newest counts; put only if there was none of that number
  *   STORE/part/NUMBER-HASH.firn   a part, as it lies on the disk

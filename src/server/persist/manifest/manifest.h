@@ -7,21 +7,20 @@
  * synced. Little-endian (docs/formats/manifest.md):
  *
  *   header: 0  8 magic "FIRNMAN\0"    record: 0  4 payload bytes
- *           8  4 version, 2                   4  4 CRC of the record before (header's at first)
- *           12 4 CRC32C of bytes 0..11        8  4 CRC32C of the payload, begun with the 8 bytes
- * before 12   items: type byte, then LEB128 fields
+ *           8  4 version, 3                   4  4 CRC of the record before (at first: header's)
+ *           12 4 CRC32C of bytes 0..11        8  4 CRC32C of the payload, begun with bytes 0..7
+ *                                             12   items: type byte, then LEB128 fields
  *
- * Parts and tombstones are numbered from one counter. A tombstone counts for the parts with smaller
- * numbers, unless they have it behind them (part_info.deleted_to): a part that is being made while
- * a tombstone is committed has the smaller number, and so has what it will be made of. Tombstones
- * stay known after all parts have them behind them, the newest MANIFEST_TOMBSTONES_KEPT of them:
- * who deleted what, and when.
+ * Parts and tombstones are numbered from one counter. A tombstone applies to parts with smaller
+ * numbers, unless it was carried out in them (part_info.deleted_to): a part takes its number before
+ * it is made, so a tombstone that is committed meanwhile applies to it. The newest
+ * MANIFEST_TOMBSTONES_KEPT tombstones that are done stay on record: who deleted what, and when.
  *
  * Validity: records up to the first that is not good. A torn record at the end was never in force;
- * nothing is ever appended behind one, because every open that writes begins a new manifest. So a
- * whole record behind one that is not good means that edits in force were lost: ERR_CORRUPT, for
- * what they say may not be guessed (files that no edit names are removed).
- * Written by one thread at a time; the caller guards `state`.
+ * nothing is ever appended after one, because every open for writing begins a new manifest. So a
+ * whole record after one that is not good means that edits in force were lost: ERR_CORRUPT, because
+ * their content must not be guessed (files that no edit names are removed). Written by one thread
+ * at a time; the caller guards `state`.
  */
 #ifndef FIRN_SERVER_PERSIST_MANIFEST_MANIFEST_H
 #define FIRN_SERVER_PERSIST_MANIFEST_MANIFEST_H

@@ -2,8 +2,8 @@
 /*
  * tombstones - orders to delete that are in force, ready to be applied to partitions.
  *
- * A selector of a tombstone means series by their labels and, if it has one, by their profile
- * type; reports hold the values of all types that arrived together, and go as a whole. Sample
+ * A tombstone's selector selects series by their labels and, if it has one, by profile type; a
+ * report holds the values of all types that arrived together, and is deleted as a whole. Sample
  * labels of rows do not select: a series without the label has the value "".
  *
  * A set is immutable and counted: snapshots hold the one of their moment. Thread-safe.
@@ -33,7 +33,7 @@ MUST_USE int tombstones_of(const struct manifest_state *state, struct tombstones
 struct tombstones *tombstones_ref(struct tombstones *tombstones); /* accepts NULL */
 void tombstones_unref(struct tombstones *tombstones);		  /* accepts NULL */
 
-/* True if the tombstone may count for reports of the part. */
+/* True if the tombstone may delete reports of the part. */
 bool tombstone_meets(uint64_t number, int64_t from_ns, int64_t to_ns, const struct part_info *part);
 
 /* True if an order with this selector means the series. */

@@ -6,8 +6,8 @@
  *   nodes       depth-first, of siblings the one with more rows at or below it first
  *   the rest    in the order of first use
  *
- * Exact: things are equal when all of what they say is equal, and each is there once. What no row
- * and no series uses is left out. Since series are sorted in the views too, maps of series ascend:
+ * Exact: entries are equal if their content is, and each is there once. Entries that no row and no
+ * series uses are left out. Since series are sorted in the views too, maps of series ascend, so
  * reports of several parts in (series, start) order merge as streams.
  *
  * Views are added one after the other and not needed afterwards: of each, the caller keeps maps

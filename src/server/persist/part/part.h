@@ -7,8 +7,8 @@
  *   part_reader   opens one; its partitions are segments
  *   part_cache    the ones that the store has
  *
- * Written to a temporary name, synced, renamed, directory synced; only then a manifest edit makes
- * it count.
+ * A part is written to a temporary name, synced, renamed, and the directory synced; then a manifest
+ * edit puts it in force.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_H
 #define FIRN_SERVER_PERSIST_PART_PART_H

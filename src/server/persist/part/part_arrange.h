@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_arrange - dictionaries of partitions out of larger tables, in the order of parts.
+ * part_arrange - makes the dictionaries of partitions from larger tables, in the order of parts.
  *
  *   series   by labels
  *   nodes    depth-first, of siblings the one with more rows below it first
  *
- * Frames, strings and label sets come in the order of their first use; what nobody uses is left
- * out. One arranger serves all partitions of the same tables: what it costs grows with what a
- * partition uses, not with the tables. One thread.
+ * Frames, strings and label sets come in the order of their first use; unused ones are left out.
+ * One arranger serves all partitions of the same tables: its cost grows with what a partition uses,
+ * not with the tables. One thread.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_ARRANGE_H
 #define FIRN_SERVER_PERSIST_PART_PART_ARRANGE_H

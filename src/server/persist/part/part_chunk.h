@@ -2,9 +2,9 @@
 /*
  * part_chunk - the pieces of a part file that are compressed and checked as a whole.
  *
- * A chunk's stored bytes are its raw bytes, or one or more zstd frames of them one behind the
- * other (streams of different kinds do better with coders of their own). Small sections of
- * neighbouring partitions share a chunk.
+ * A chunk's stored bytes are its raw bytes, or one or more zstd frames of them (streams of
+ * different kinds compress better in frames of their own). Small sections of neighbouring
+ * partitions share a chunk.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_CHUNK_H
 #define FIRN_SERVER_PERSIST_PART_PART_CHUNK_H

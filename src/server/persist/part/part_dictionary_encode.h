@@ -3,9 +3,9 @@
  * part_dictionary_encode - a partition's dictionaries as sections. Only for part_writer.c.
  *
  * Strings get new numbers: those of labels first, sorted; then those of frames, field by field in
- * the order of their first use. Frames are numbered in the order in which nodes meet them. Label
- * sets of rows get the numbers from 1 on, in the order of the view; those of series, which rows may
- * have too, the ones behind them, in the order of series.
+ * the order of their first use. Frames are numbered in the order in which nodes use them. Label
+ * sets of rows get the numbers from 1 on, in the order of the view; label sets of series (even
+ * those that rows have, too) get the numbers after them, in the order of series.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_DICTIONARY_ENCODE_H
 #define FIRN_SERVER_PERSIST_PART_PART_DICTIONARY_ENCODE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_directory_encode - what was written to a part so far, and the directory of it. Only for
+ * part_directory_encode - the record of what was written to a part, and its directory. Only for
  * part_writer.c.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_DIRECTORY_ENCODE_H

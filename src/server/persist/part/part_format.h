@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_format - what the writer and the reader of parts agree on (docs/formats/part.md); only for
- * part_*.c.
+ * part_format - constants that the writer and the reader of parts share (docs/formats/part.md);
+ * only for part_*.c.
  *
- * Rows are gaps of ranks: a gap below PART_GAP_WIDE is one byte; up to PART_GAP_LONG, the byte
- * says the multiple of 256 and a byte of another stream the rest; longer ones are PART_GAP_LONG
- * and four bytes of that stream. So a decoder steps through one stream at a fixed pace, and each
- * stream has an entropy coder of its own. The further down in its report a row is, the larger its
- * gap: the rows of each report are cut into *strata* of equal size, and the gaps of all first
- * strata come first, with an entropy coder of their own again, then those of all second ones.
+ * Rows are gaps of ranks: a gap below PART_GAP_WIDE is one byte; up to PART_GAP_LONG, the byte says
+ * the multiple of 256 and a byte of another stream the rest; longer ones are PART_GAP_LONG and four
+ * bytes of that stream. So a decoder steps through one stream at a fixed pace, and each stream has
+ * an entropy coder of its own. Gaps grow towards the end of a report: so the rows of each report
+ * are cut into *strata* of equal size, and the gaps of all first strata come first, with an entropy
+ * coder of their own, then those of all second strata, and so on.
  *
  * Ranks are not stored but follow from *classes*, one byte per node: how many rows name the node,
- * exactly up to 16, then a quarter of an octave wide. Nodes by class, highest first, then by
- * number: that is the order of ranks.
+ * exactly up to 16, then a quarter of an octave wide. Ranks number the nodes by class, highest
+ * first, then by node number.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_FORMAT_H
 #define FIRN_SERVER_PERSIST_PART_PART_FORMAT_H
@@ -69,8 +69,8 @@ enum part_stream {
 #define PART_STRATA_MAX 16u
 
 /*
- * Rows of a report and its total beyond them, in one byte if both are small: they go together.
- * What does not fit follows in a list of its own.
+ * The number of rows of a report, and its total minus that number, share one byte if both are
+ * small. Larger ones follow in a list of their own.
  */
 #define PART_NIBBLE_MORE 15u
 
@@ -81,8 +81,9 @@ static inline uint32_t part_stratum_begin(uint32_t rows, uint32_t stratum, uint3
 }
 
 /*
- * The frame of a node is told by its place among those that were called from its parent's frame.
- * The more of these there are, the harder it is to guess: places are kept apart by their number.
+ * The frame of a node is coded by its place among the callees of its parent's frame. The more
+ * callees, the less predictable the place, so places are stored in separate lists by the number of
+ * callees.
  */
 #define PART_PLACE_LISTS 4u
 

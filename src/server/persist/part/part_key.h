@@ -3,8 +3,8 @@
  * part_key - which partition a series belongs to: (tenant, service) within its group.
  *
  * Tenant is the reserved label `__tenant__`. Service is the first of the labels `service_name`,
- * `container`, `systemd_unit`, `executable` and `comm` that is not empty: how parts are cut, which
- * their bytes depend on; what people call a service is told by model/service.h. Pure functions.
+ * `container`, `systemd_unit`, `executable` and `comm` that is not empty. This rule is part of the
+ * file format; model/service.h has the rule for the label that queries see. Pure functions.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_KEY_H
 #define FIRN_SERVER_PERSIST_PART_PART_KEY_H
@@ -26,9 +26,9 @@ struct part_key part_key_of(const struct tables_view *view, uint32_t label_set,
 int part_key_compare(const struct part_key *a, const struct part_key *b);
 
 /*
- * True if a series of the partition may match, or rows of it. `label` is the one that says the
- * service of all its series, or "" when they differ in that. Of labels that rows carry the key
- * tells nothing.
+ * True if a series of the partition, or rows of it, may match. `label` is the label from which all
+ * its series have their service, or "" if they differ. The key says nothing about labels that rows
+ * carry.
  */
 bool part_key_may_match(const struct part_key *key, struct slice label, const struct slice *of_rows,
 			size_t of_rows_count, const struct selector *selector);

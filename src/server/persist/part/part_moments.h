@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_moments - when the samples of a stripe were taken, and what for, as bytes and back
+ * part_moments - encodes and decodes the times and trace links of a stripe's samples
  * (docs/formats/part.md). Only for part_*.c. Pure functions but for the memory they keep.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_MOMENTS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_popularity - frames in the order of how often they were met, kept while a trie is written or
+ * part_popularity - orders frames by how often they occurred so far, while a trie is written or
  * read, so that a frame that is called from everywhere has a small number.
  *
- * A frame that is met for the first time joins at the end. One that is met again changes places
- * with the first of those that were met as often. Bounds: frames are below the count given.
+ * A new frame joins at the end. A frame that occurs again swaps places with the first of those that
+ * occurred as often. Frames must be below the count given.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_POPULARITY_H
 #define FIRN_SERVER_PERSIST_PART_PART_POPULARITY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_stripe_encode - reports of one level gathered until they are a stripe's worth, then bytes.
+ * part_stripe_encode - gathers reports of one level into a stripe, and encodes it.
  *
  * A stripe holds blocks of neighbouring partitions with the same columns, at most
  * PART_BLOCK_REPORTS_MAX reports, PART_BLOCK_ROWS_MAX rows and PART_BLOCK_MOMENTS_MAX moments

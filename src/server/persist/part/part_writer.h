@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_writer - writes a part, a partition after the other, each report once, in bounded memory.
+ * part_writer - writes a part in bounded memory, partition by partition, each report once.
  *
- * Memory: one block, the block index, and what the caller gave as dictionary. The file has its
- * temporary name until part_writer_commit made it durable (docs/formats/part.md). One thread.
- * Errors: of the vfs (ERR_IO, ERR_NO_SPACE); after one, only part_writer_abort is allowed.
+ * Memory: one block, the block index, and the caller's dictionary. The file has a temporary name
+ * until part_writer_commit has made it durable (docs/formats/part.md). One thread. Errors: of the
+ * vfs (ERR_IO, ERR_NO_SPACE); after one, only part_writer_abort is allowed.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_WRITER_H
 #define FIRN_SERVER_PERSIST_PART_PART_WRITER_H
@@ -41,7 +41,7 @@ struct part_report {
 	const struct trace_link *links; /* that those name */
 };
 
-/* Thorough: a tenth smaller, and dictionaries take ten times as long: for what stays. */
+/* PART_THOROUGH: a tenth smaller, but dictionaries take ten times as long; for parts that stay. */
 enum part_effort { PART_QUICK, PART_THOROUGH };
 
 /* The throttle is borrowed until the end, and may be NULL: ERR_CANCELLED once it is stopped. */

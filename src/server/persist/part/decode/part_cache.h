@@ -2,12 +2,12 @@
 /*
  * part_cache - the parts of the store, and those in use under a budget of memory and files.
  *
- * A part is opened when it is first needed and shared by all who pin it. When dictionaries that
- * were decoded exceed the budget, the ones that no segment uses are given up, in the order of last
- * use (stacks at once when their last user leaves them); whole parts too when nobody pins them. So
- * are those of parts that nobody has asked for since part_cache_age was called last.
- * Blocks are not kept: the operating system's page cache is. A dropped part leaves the list at once
- * and memory with its last pin.
+ * A part is opened when it is first needed and shared by all who pin it. When decoded dictionaries
+ * exceed the budget, those that no segment uses are freed, least recently used first (stacks as
+ * soon as their last user drops them), and so are whole parts that nobody pins. part_cache_age
+ * frees those of parts that nobody used since the last call. Blocks are not cached here: the
+ * operating system's page cache does that. A dropped part leaves the list at once and memory with
+ * its last pin.
  *
  * Thread-safe: one lock inside, never held while reading a file; it ranks behind the store's and
  * before those of part_reader.
@@ -49,11 +49,13 @@ void part_cache_fini(struct part_cache *cache);
 
 void part_cache_add(struct part_cache *cache, const struct part_info *info);
 
-/* The manifest does not know the part any more: its file goes too, once all who pinned it have it
- * open. */
+/*
+ * The manifest does not name the part any more. Its file is removed once all who pinned the part
+ * have it open.
+ */
 void part_cache_drop(struct part_cache *cache, uint64_t number);
 
-/* Somebody found the part damaged who read it by himself. */
+/* Code that reads parts on its own found the part damaged. */
 void part_cache_note_damaged(struct part_cache *cache, uint64_t number, const struct err *err);
 
 /* Pins every part that may hold reports of [from, to), open or not. Free *ret_parts with free().
@@ -67,7 +69,7 @@ MUST_USE int part_cache_load(struct part_cache *cache, struct part *part, struct
 
 void part_cache_age(struct part_cache *cache);
 
-/* After its segments were dropped. Damage that the reader found counts from now on. */
+/* Call it after the part's segments were dropped. Damage that the reader found takes effect now. */
 void part_cache_unpin(struct part_cache *cache, struct part *part);
 
 /* The number of a part whose damage the manifest does not know yet, once each; 0 = none. */

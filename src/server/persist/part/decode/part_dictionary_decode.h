@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_dictionary_decode - a partition's dictionaries out of bytes that nobody vouches for.
+ * part_dictionary_decode - decodes a partition's dictionaries from untrusted bytes.
  *
- * Two helpings: what selecting needs, and frames and nodes. What comes out passed tables_check.
+ * In two steps: what selecting needs, then frames and nodes. The result has passed tables_check.
  * Label sets of rows have the ids that rows name them by; those of series follow, one per series.
  * Pure functions. Errors: ERR_CORRUPT, ERR_UNSUPPORTED.
  */

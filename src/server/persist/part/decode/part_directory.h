@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_directory - what lies where in a part, out of bytes that nobody vouches for.
+ * part_directory - decodes the directory of a part (what lies where) from untrusted bytes.
  *
- * Chunks lie one behind the other from the header to the directory. Sections of partitions lie in
- * chunks one behind the other too, in the order of the partitions. A pure function.
+ * Chunks are contiguous from the header to the directory. Sections are contiguous within chunks, in
+ * the order of the partitions. A pure function.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_DIRECTORY_H
 #define FIRN_SERVER_PERSIST_PART_DECODE_PART_DIRECTORY_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_find - the partitions of one service among many, without a look at each.
+ * part_find - finds the partitions of one service by bisection.
  *
- * Partitions of one type and tenant lie in the order of their services (part.h). Where the same
- * label says the service of neighbours, and their rows do not carry it, a matcher on that label is
- * looked up by halving; others go one by one. Nobody vouches for the order: runs are found in the
- * directory as it is. Pure functions.
+ * Partitions of one type and tenant are sorted by service (part_key.h). A run is a sorted sequence
+ * of partitions whose service comes from the same label, which no row carries: a matcher on that
+ * label is bisected; all other partitions are looked at one by one. The order is not trusted: runs
+ * are found in the directory as it is. Pure functions.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_FIND_H
 #define FIRN_SERVER_PERSIST_PART_DECODE_PART_FIND_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_heads - what a stripe says of its reports, by columns, out of bytes that nobody vouches for.
+ * part_heads - decodes the headers of a stripe's reports, by columns, from untrusted bytes.
  *
- * `struct part_heads` starts zeroed, is reused and grows; once it has grown, nothing is allocated.
- * Pure functions else. Series are as large as the file says: who knows the partition checks them.
+ * `struct part_heads` starts zeroed, is reused and grows; otherwise pure functions. Series ids are
+ * as the file says: the caller, which knows the partition, checks them.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_HEADS_H
 #define FIRN_SERVER_PERSIST_PART_DECODE_PART_HEADS_H

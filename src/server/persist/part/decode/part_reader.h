@@ -4,8 +4,8 @@
  *
  * Opening reads and checks the footer and the directory; each section and block is checked (CRC,
  * then every id and bound) whenever it is read. part_reader_verify reads all, the file's hash
- * included. What a partition's dictionaries decode to belongs to the partition, is shared by all
- * its segments, and can be given up while no segment uses them (part_cache).
+ * included. A partition owns its decoded dictionaries, which all its segments share; they can be
+ * freed while no segment uses them (part_cache).
  *
  * Thread-safe: a lock per partition while its dictionaries are decoded; blocks are read without.
  */
@@ -57,8 +57,8 @@ const struct part_partition *part_reader_partition(const struct part_reader *rea
 						   uint32_t partition);
 
 /*
- * The first partition from `from` on that part_key_may_match may be true of, found without a look
- * at each where one service among many is asked for; part_reader_partitions: none.
+ * The first partition from `from` on for which part_key_may_match may be true (part_find.h);
+ * part_reader_partitions: none.
  */
 uint32_t part_reader_next(const struct part_reader *reader, uint32_t from,
 			  const struct selector *selector);
@@ -75,7 +75,7 @@ void part_reader_drop_segment(struct segment *segment);
 /* Memory that it uses now. */
 size_t part_reader_bytes(const struct part_reader *reader);
 
-/* Gives up the dictionaries of partitions that no segment uses, and stacks that none has loaded. */
+/* Frees the dictionaries of partitions that no segment uses, and stacks that none has loaded. */
 void part_reader_trim(struct part_reader *reader);
 
 /* True if something read from it was found damaged, and what. */

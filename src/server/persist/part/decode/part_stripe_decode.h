@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_stripe_decode - the reports and rows of a stripe out of bytes that nobody vouches for.
+ * part_stripe_decode - decodes the reports and rows of a stripe from untrusted bytes.
  *
- * What is decoded lies in `struct part_stripe_image`, which starts zeroed, is reused and grows;
- * once it has grown, nothing is allocated. Pure functions else. Series, ranks and label sets are
- * as large as the file says: who knows the partition checks them (last_slots).
+ * The result is a `struct part_stripe_image`, which starts zeroed, is reused and grows; otherwise
+ * pure functions. Series, ranks and label sets are as the file says: the caller, which knows the
+ * partition, checks them (last_slots).
  */
 #ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_STRIPE_DECODE_H
 #define FIRN_SERVER_PERSIST_PART_DECODE_PART_STRIPE_DECODE_H
@@ -44,12 +44,12 @@ void part_stripe_make_reports(struct part_stripe_image *image);
 
 /*
  * After the reports; PART_STRIPE_SLACK bytes behind `raw` are readable. Rows of reports that start
- * outside the range are passed over: what stands in their place means nothing, and nobody may look.
+ * outside the range are skipped; their place has undefined values.
  */
 MUST_USE int part_stripe_decode_rows(struct slice raw, struct part_stripe_range range,
 				     struct part_stripe_image *image, struct err *err);
 
-/* Whether the totals are what the rows say; for who reads everything. */
+/* Checks that the totals are the sums of the rows; for callers that read everything. */
 MUST_USE int part_stripe_check_totals(const struct part_stripe_image *image, struct err *err);
 
 #endif
