@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consent - whether the debuginfod servers that are offered may be asked. The answer is a file
- * beside the others, "yes" or "no" and the servers it is about:
+ * consent - whether the user allows requests to the offered debuginfod servers. A file has the
+ * answer, "yes" or "no", and the servers that it is about:
  *
  *     <folder>/debuginfod-consent
  */
@@ -10,7 +10,7 @@
 
 #include "server/debuginfo/debuginfo_int.h"
 
-/* Starts asking where servers are configured, or consent was given before. */
+/* Starts debuginfod if servers are configured, or consent was given before. */
 int consent_open(struct debuginfo *debuginfo, struct err *err);
 void consent_close(struct debuginfo *debuginfo);
 

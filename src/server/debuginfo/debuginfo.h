@@ -4,18 +4,18 @@
  *
  * For each build id at most four files are kept: a program (or library), a separate debug file, an
  * archive of the sources, a package of split DWARF. A better one replaces a worse one (enum
- * elf_quality), never the other way round. Of many that ask about the same build id one is
- * told to send; it names itself by the upload's id:
+ * elf_quality), never the other way round. Of many clients that ask about a build id one is told to
+ * send; the upload's id identifies it:
  *
  *     debuginfo_ask -> debuginfo_begin -> debuginfo_receive_begin, _receive..., _receive_end
  *
- * A file that has come as a whole is checked (size, hash, ELF or tar, build id), synced, renamed
- * into its place and only then acknowledged. What was cut off, by the sender, the network or the
- * end of the process, is kept for a day if its SHA-256 was announced: who then offers a file with
- * that hash is told how much of it is here.
+ * A complete file is checked (size, hash, ELF or tar, build id), synced, renamed into its place and
+ * only then acknowledged. An upload that was cut off, by the sender, the network or the end of the
+ * process, is kept for a day if its SHA-256 was announced: a client that offers a file with that
+ * hash is told how much of it is here.
  *
- * Bounds: one file, all files (those not used for longest go first), age since the last use,
- * free disk, uploads at a time. Thread-safe; a thread of its own removes what is over.
+ * Bounds: one file, all files (least recently used go first), age since the last use, free disk,
+ * uploads at a time. Thread-safe; a thread of its own removes files over the bounds.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFO_H
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFO_H
@@ -41,15 +41,19 @@ struct debuginfo_options {
 	void (*added)(void *context, struct slice build_id);
 	/* True if a build id was looked up since this was last asked of it. May be NULL. */
 	bool (*take_used)(void *context, struct slice build_id);
-	/* Visits the build ids that names are missing of. May be NULL. */
+	/* Visits the build ids that lack names. May be NULL. */
 	void (*each_wanted)(void *context, debuginfo_want_f *want, void *want_context);
 	void *context;
 
-	/* Where files come from that nobody has sent: base addresses, asked in this order. */
+	/*
+	 * debuginfod servers for files that nobody has sent: base addresses, asked in this order.
+	 */
 	const char *const *debuginfod_urls;
 	size_t debuginfod_urls_count; /* 0: nobody is asked */
-	/* Instead of them, those that are asked once somebody has consented; blanks between
-	 * addresses. NULL or "": none are offered. */
+	/*
+	 * Instead of them, servers that are asked only after consent; blanks between addresses.
+	 * NULL or "": none are offered.
+	 */
 	const char *debuginfod_offered;
 	int64_t debuginfod_timeout_ns;	 /* for one file; 0 = default, 5 min */
 	uint64_t debuginfod_bytes_max;	 /* of one file; 0 = default, 2 GiB */
@@ -96,8 +100,10 @@ struct debuginfo_offer {
 
 enum debuginfo_verdict {
 	DEBUGINFO_WANTED, /* nothing is known of the build id */
-	/* What is here is poorer than this is said to be; or it is poor, and by its hash this is
-	 * another. */
+	/*
+	 * The stored file is poorer than this one is said to be; or it is poor, and this one has
+	 * another hash.
+	 */
 	DEBUGINFO_WANTED_MORE,
 	DEBUGINFO_WANTED_FORCED,
 	DEBUGINFO_IN_PROGRESS,
@@ -120,8 +126,9 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 		    char ret_id[DISK_UPLOAD_ID_BYTES], uint64_t *ret_received, struct err *err);
 
 /*
- * The bytes from `offset` on will come: 0, or at most what debuginfo_begin told. Reads what is
- * here. ERR_NOT_FOUND when no such upload is under way, ERR_BUSY when it is being received already.
+ * The bytes from `offset` on will come: 0, or at most *ret_received of debuginfo_begin. Reads the
+ * bytes that are here. ERR_NOT_FOUND when no such upload is under way, ERR_BUSY when it is being
+ * received already.
  */
 int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, struct slice id,
 			    uint64_t offset, struct debuginfo_receiver **ret, struct err *err);
@@ -171,16 +178,16 @@ void debuginfo_each_asked(struct debuginfo *debuginfo, struct slice build_id,
 			  debuginfo_asked_f *visit, void *context);
 
 /*
- * Whether the tenant may see into a program's file of that kind: he sent it, or everybody may.
- * Where nobody sent any, there may be one on this host, which is the tenant ""'s.
+ * True if the tenant may read the content of a file of that kind: he sent it, or everybody may. If
+ * nobody sent one, this host may have it, and its files belong to the tenant "".
  */
 bool debuginfo_may_see(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
 		       struct slice tenant);
 
 /*
- * Whether debuginfod servers are asked: nobody offers any; they were configured; they are offered,
- * and nobody has answered yet, or has consented or refused. An answer is kept beside the files, and
- * counts for the servers that it was about.
+ * Whether debuginfod servers are asked: none are offered; they were configured; they are offered,
+ * and the answer is open, yes or no. The answer is kept on disk, and holds for the servers that it
+ * was about.
  */
 enum debuginfo_consent {
 	DEBUGINFO_NOT_OFFERED,
@@ -201,7 +208,7 @@ int debuginfo_answer(struct debuginfo *debuginfo, bool consents, struct err *err
 /* Visits every file by build id, under the lock: the visitor must not call back. */
 void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *context);
 
-/* Removes what is over age or size, as the thread does now and then. For tests. */
+/* Removes files over age or size, as the thread does periodically. For tests. */
 void debuginfo_collect(struct debuginfo *debuginfo);
 
 #endif

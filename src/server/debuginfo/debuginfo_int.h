@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfo_int - what the modules of this folder share, each of which uses those before it alone:
- * kept.c: the files that are here; upload.c: those that are coming; debuginfod.c: those that are
- * fetched; source.c; debuginfo.c, which opens and closes all of it.
+ * debuginfo_int - what the modules of this folder share. Each uses only those before it: kept.c
+ * (stored files), upload.c (uploads), debuginfod.c (fetched files), source.c, debuginfo.c (opens
+ * and closes all of them).
  */
 #ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfod - asks debuginfod servers (elfutils' protocol: GET /buildid/ID/debuginfo and
- * /buildid/ID/source/PATH) for what nobody has sent.
+ * debuginfod - fetches files that nobody has sent from debuginfod servers (elfutils' protocol: GET
+ * /buildid/ID/debuginfo and /buildid/ID/source/PATH).
  *
- * Threads look about once a second which build ids names are missing of, or are poor although they
- * are looked up, and ask the servers one after the other, for at most a given time. What comes goes
- * the way of an upload: it is checked, kept if it is better, told to the resolver. Answers that
- * there is nothing are remembered on disk for an hour, for these servers, up to MISSES_MAX of them;
- * failures for five minutes in memory. Sources are kept on disk up to SOURCES_BYTES_MAX.
+ * About once a second threads look which build ids lack names, or have poor ones and are used, and
+ * ask the servers one after the other, for a bounded time. A file that comes is treated like an
+ * upload: checked, kept if it is better, announced to the resolver. "Not found" is remembered on
+ * disk for an hour, for these servers, at most MISSES_MAX times; failures for five minutes in
+ * memory. Sources are kept on disk up to SOURCES_BYTES_MAX.
  *
  *     <folder>/debuginfod/<build id>         the servers do not have it; its age is its mtime
  *     <folder>/debuginfod/source-<sha256>    a source file, of "build id, blank, path"
@@ -27,13 +27,13 @@ void debuginfod_register(void);
 /* Takes what it needs from the store's options and starts the threads. */
 int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err);
 
-/* While it is paused no server is asked for anything, and what is under way is broken off. */
+/* While it is paused no server is asked, and running requests are aborted. */
 void debuginfod_pause(struct debuginfod *debuginfod, bool paused);
 
-/* Breaks off what is under way. Accepts NULL. */
+/* Aborts running requests. Accepts NULL. */
 void debuginfod_stop(struct debuginfod *debuginfod);
 
-/* Removes what is too old or too much on disk. */
+/* Removes files that are too old, and the oldest over the bound. */
 void debuginfod_collect(struct debuginfod *debuginfod);
 
 /*

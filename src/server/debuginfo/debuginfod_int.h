@@ -45,7 +45,7 @@ struct debuginfod {
 
 extern struct metric debuginfod_fetched, debuginfod_not_there, debuginfod_failed;
 
-/* Until when the server may answer, so that those behind it have time, too. */
+/* The deadline of one server, so that the servers after it have time, too. */
 static inline int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index,
 				       int64_t deadline_at_ns)
 {
@@ -54,12 +54,12 @@ static inline int64_t debuginfod_share(const struct debuginfod *debuginfod, size
 	return now_ns + (deadline_at_ns - now_ns) / (int64_t)(debuginfod->urls_count - index);
 }
 
-/* Whether a server, which could not be reached, is left alone for now; ERR_UNAVAILABLE says so. */
+/* ERR_UNAVAILABLE while a server that could not be reached is skipped. */
 int debuginfod_check_up(const struct debuginfod *debuginfod, size_t index, struct err *err);
-/* Notes what came of asking it: `status` is 0 when there was no answer. */
+/* Notes the result of a request: `status` is 0 if there was no answer. */
 void debuginfod_note_reached(struct debuginfod *debuginfod, size_t index, int rc, int status);
 
-/* When these servers were found not to have it; 0 for never, or too long ago. */
+/* When these servers said that they do not have it; 0: never, or too long ago. */
 int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name);
 /* Remembers it, while there is room for more. Losing one costs a request. */
 void debuginfod_write_miss(struct debuginfod *debuginfod, const char *name);

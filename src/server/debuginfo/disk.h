@@ -11,7 +11,7 @@
  *     uploads/<id>.record   what it is to become; without it the half is of no use
  *
  * <xx><rest> is the build id in hex. A file is there as a whole or not at all: it is synced under
- * uploads/ and then renamed. Blocks; callers see to it that one file has one writer.
+ * uploads/ and then renamed. Blocks; callers ensure that a file has one writer.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_DISK_H
 #define FIRN_SERVER_DEBUGINFO_DISK_H
@@ -39,10 +39,13 @@ int disk_open(const char *path, struct err *err);
 typedef void disk_visit_f(void *context, struct slice build_id, enum debuginfo_kind kind,
 			  const struct debuginfo_record *record, int64_t used_at_ns);
 
-/* Visits all files; those without a good record are looked at. Foreign and broken ones are left. */
+/*
+ * Visits all files; a file without a valid record is inspected. Foreign and broken files are
+ * skipped.
+ */
 int disk_each(const char *path, disk_visit_f *visit, void *context, struct err *err);
 
-/* Visits what was half received and can be gone on with; removes the rest. */
+/* Visits interrupted uploads that can be continued; removes the others. */
 typedef void disk_upload_visit_f(void *context, const char *id,
 				 const struct debuginfo_record *record, uint64_t received,
 				 int64_t at_ns);
@@ -68,7 +71,7 @@ int disk_remove(const char *path, struct slice build_id, enum debuginfo_kind kin
 /* Keeps the time of the last use over restarts. */
 void disk_touch(const char *path, struct slice build_id, enum debuginfo_kind kind, int64_t at_ns);
 
-/* Whether `bytes` more leave enough of the file system free. ERR_NO_SPACE when not. */
+/* ERR_NO_SPACE unless `bytes` more leave enough of the file system free. */
 int disk_check_room(const char *path, uint64_t bytes, struct err *err);
 
 #endif

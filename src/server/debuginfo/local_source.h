@@ -9,8 +9,8 @@
  *
  * A code is 0 (more comes), 1 (this is the last piece) or a negative errno.
  *
- * Who may ask is the caller's matter: the process at the other end of the connection has to be
- * the same user's (net/peer_user.h), since others may not read what he may.
+ * The caller checks who asks: the process at the other end of the connection must belong to the
+ * same user (net/peer_user.h), because others may not read his files.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_LOCAL_SOURCE_H
 #define FIRN_SERVER_DEBUGINFO_LOCAL_SOURCE_H
@@ -27,8 +27,8 @@ struct local_source *local_source_new(int fd);
 void local_source_free(struct local_source *source); /* accepts NULL */
 
 /*
- * The file's text into `out`, and true; or false, with the reason appended to `why`. A reader that
- * hangs, since a file does, is waited for until until_ns (monotonic). Any thread; one at a time.
+ * The file's text into `out`, and true; or false, with the reason appended to `why`. Waits until
+ * until_ns (monotonic) for a reader that hangs on a file. Any thread; one at a time.
  */
 bool local_source_read(struct local_source *source, struct slice path, int64_t until_ns,
 		       struct strbuf *out, struct strbuf *why);

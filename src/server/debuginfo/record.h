@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record - what is remembered of one uploaded file, as the text file that lies beside it:
- * docs/formats/debuginfo.md. Lost or damaged, it is made anew from the file itself.
+ * record - the facts about one uploaded file, in a text file beside it: docs/formats/debuginfo.md.
+ * If it is lost or damaged, it is made again from the file itself.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_RECORD_H
 #define FIRN_SERVER_DEBUGINFO_RECORD_H
@@ -44,8 +44,9 @@ void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf
 int debuginfo_record_parse(struct slice text, struct debuginfo_record *ret, struct err *err);
 
 /*
- * Whether the tenant sent the file. What came without tenants is the tenant ""'s; what is from a
- * debuginfod server is everybody's. One owner too many is left out: he may send it again.
+ * True if the tenant sent the file. A file that came without tenants belongs to the tenant ""; a
+ * file from a debuginfod server belongs to everybody. An owner beyond the space for owners is left
+ * out: he may send it again.
  */
 bool debuginfo_record_has_owner(const struct debuginfo_record *record, struct slice tenant);
 void debuginfo_record_add_owner(struct debuginfo_record *record, struct slice tenant);

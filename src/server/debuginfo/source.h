@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source - the text of source files: from the archive (source_tar.h) that was uploaded for a build
- * id, from the folders of this host that may be read, from where it is on this host when who asks
- * may read it there (local_source.h), from debuginfod.
+ * id; from the folders of options.source_paths; from its place on this host, if the client's user
+ * may read it there (local_source.h); from debuginfod.
  *
- * Below a folder of options.source_paths the path itself is looked for, without its leading "/",
- * then what is left of it when its first folders are taken away, down to a folder and a name; and
- * the path as it is, when it lies in the folder. Nothing outside of the folder is ever opened,
- * whatever the path, its ".." or links in the folder say (openat2, RESOLVE_BENEATH).
+ * Below a folder of options.source_paths, the path is tried without its leading "/", then without
+ * its first folders, down to one folder and the name; and the path itself, if it lies in the
+ * folder. Nothing outside of the folder is ever opened, whatever the path, its ".." or links in the
+ * folder say (openat2, RESOLVE_BENEATH).
  */
 #ifndef FIRN_SERVER_DEBUGINFO_SOURCE_H
 #define FIRN_SERVER_DEBUGINFO_SOURCE_H
@@ -26,13 +26,14 @@ struct local_source;
 struct source_wanted {
 	struct slice build_id, path;
 	const struct slice *tenant;
-	struct local_source *local; /* reads this host's files for who asks; NULL: not for him */
+	struct local_source *local; /* reads this host's files for the client's user; NULL: not for
+				       this client */
 	int64_t until_ns;	    /* monotonic; for local and debuginfod */
 };
 
 /*
- * The text into `out`; *ret_from says from where. Blocks. ERR_NOT_FOUND tells where it was looked
- * for; ERR_LIMIT when it is too large; ERR_INVALID for what is no path or build id. Any thread.
+ * The text into `out`; *ret_from says from where. Blocks. ERR_NOT_FOUND lists the places tried;
+ * ERR_LIMIT: it is too large; ERR_INVALID: no path or build id. Any thread.
  */
 int source_find(struct debuginfo *debuginfo, const struct source_wanted *wanted, struct strbuf *out,
 		const char **ret_from, struct err *err);

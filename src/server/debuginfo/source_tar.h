@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_tar - archives of source files: whether one is whole, and the text of one of its files.
+ * source_tar - checks archives of source files, and reads one of their files.
  *
- * tar, plain or packed with gzip, zstd or xz. An entry is the file asked for when the paths are
- * equal but for a leading "/" or "./"; else when one path ends in the whole other one (builds map
- * their folder away, archives are made within it): the longest such entry. Reads all of the archive
- * for each query. Any thread.
+ * tar, plain or packed with gzip, zstd or xz. An entry matches if the paths are equal but for a
+ * leading "/" or "./"; else if one path ends in the whole other one (builds map their folder away,
+ * archives are made within it), the longest such entry. Reads the whole archive for each query. Any
+ * thread.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_SOURCE_TAR_H
 #define FIRN_SERVER_DEBUGINFO_SOURCE_TAR_H
@@ -23,7 +23,7 @@ int source_tar_check(int fd, struct err *err);
 /* Appends the text: SOURCE_TAR_FOUND; 0 when there is no such file; or a negative code. */
 int source_tar_find(int fd, struct slice path, struct strbuf *out, struct err *err);
 
-/* A path without what archives leave out before it. */
+/* A path without a leading "/" or "./". */
 struct slice source_tar_path(struct slice path);
 
 #endif

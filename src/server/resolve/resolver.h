@@ -4,15 +4,14 @@
  *
  * Symbol tables are built from ELF files found by build id, in this order: binaries offered by an
  * agent on this host (resolver_offer), `<uploads_path>/<xx>/<rest>.bin` and `.debug`,
- * `<debuginfo_path>/<xx>/<rest>.debug` and
- * `/usr/lib/debug/.build-id/<xx>/<rest>.debug`, and, when local_files is set, the path that the
- * frame names - each only when its build id is the wanted one (uploads were checked on arrival).
- * Tables are immutable, shared, kept below tables_path, mapped under a byte budget; failures are
- * remembered too. When a file comes that did not go into a table, it is made anew; until then the
- * old one answers. Thread-safe.
+ * `<debuginfo_path>/<xx>/<rest>.debug` and `/usr/lib/debug/.build-id/<xx>/<rest>.debug`, and, when
+ * local_files is set, the path that the frame names - each only when its build id is the wanted one
+ * (uploads were checked on arrival). Tables are immutable, shared, kept below tables_path, mapped
+ * under a byte budget; failures are remembered too. When a new file comes, the table is rebuilt;
+ * until then the old one answers. Thread-safe.
  *
- * One thread builds tables that a look-up would not wait for, so that the first query about a
- * host is not held up by its largest binary.
+ * One thread builds tables in the background, so that the largest binary of a host does not delay
+ * the first query.
  */
 #ifndef FIRN_SERVER_RESOLVE_RESOLVER_H
 #define FIRN_SERVER_RESOLVE_RESOLVER_H
@@ -78,25 +77,25 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols);
 
 /*
- * The inline chain at an address, innermost first, the physical function last. With
- * RESOLVE_NO_SYMBOLS one line that is_unnamed when the function's boundaries are known; with other
- * reasons than RESOLVE_OK *ret_count is 0. `address` is an ELF virtual address, or a file offset
- * when `is_offset`. The texts, also their addresses, are the same for each look-up of one function.
+ * The inline chain at an address, innermost first, the physical function last. RESOLVE_NO_SYMBOLS
+ * gives one line that is_unnamed if the function's boundaries are known; all other failures give
+ * *ret_count 0. `address` is an ELF virtual address, or a file offset when `is_offset`. The texts,
+ * also their addresses, are the same for each look-up of one function.
  */
 enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
 				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
 				  size_t *ret_count);
 
 /*
- * Tells if the look-up of an address would find a name, or why not; reads no texts.
- * *ret_is_address: nor would it find a function.
+ * Whether resolver_find would find a name, or why not; reads no texts. *ret_is_address: it would
+ * not even find a function.
  */
 enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,
 				   bool is_offset, bool *ret_is_address);
 
 /*
- * The code around an ELF virtual address that is of the same function without a gap, at most
- * bytes_max to either side. False when nothing is known of the address.
+ * The contiguous code of the same function around an ELF virtual address, at most bytes_max to
+ * either side. False when nothing is known of the address.
  */
 bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t address,
 			  uint64_t bytes_max, uint64_t *ret_low, uint64_t *ret_high);
@@ -108,7 +107,7 @@ bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t addre
 int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
 			 struct err *err);
 
-/* Whether the path leads to the file with this build id on this host, and files of it are read. */
+/* True if local_files is set and the path is a file of this host with this build id. */
 bool resolver_is_local(const struct resolver *resolver, struct slice build_id, struct slice path);
 
 /* Lends an open file (dup'd inside) as a source for its build id; `path` is only for messages. */
@@ -120,7 +119,10 @@ void resolver_file_added(struct resolver *resolver, struct slice build_id);
 /* True if the build id was looked up since this was last asked of it. */
 bool resolver_take_used(struct resolver *resolver, struct slice build_id);
 
-/* Visits the build ids of which frames stay addresses, under the lock: no calling back. */
+/*
+ * Visits the build ids with frames that stay addresses, under the lock: the visitor must not call
+ * back.
+ */
 struct resolver_missing {
 	struct slice build_id, path;
 	enum resolve_reason reason;
@@ -131,13 +133,13 @@ typedef void resolver_missing_f(void *context, const struct resolver_missing *mi
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context);
 
 /*
- * Visits the build ids that were looked up and have symbols but no DWARF (not those whose uses
- * resolver_take_used took), under the lock: no calling back.
+ * Visits the build ids that were looked up and have symbols but no DWARF (except those that
+ * resolver_take_used has reported), under the lock: the visitor must not call back.
  */
 typedef void resolver_poor_f(void *context, struct slice build_id, uint64_t cost_ns);
 void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void *context);
 
-/* Of an answer's CPU time, so much is spent in code of the build id that has no name. */
+/* Notes that an answer spent cost_ns of its of_ns CPU time in unnamed code of the build id. */
 void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns,
 			uint64_t of_ns);
 
@@ -145,8 +147,8 @@ void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64
 uint64_t resolver_version(const struct resolver *resolver);
 
 /*
- * Gives back the memory that mapped tables take; the system keeps what it likes of the files, and
- * who looks something up gets it again.
+ * Unmaps the resident pages of tables; the system may keep them in the page cache, and look-ups
+ * fault them in again.
  */
 void resolver_rest(struct resolver *resolver);
 

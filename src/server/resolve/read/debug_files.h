@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debug_files - finds and opens files with symbols: never blocks, only regular files, and only
- * those whose identity is the wanted one.
+ * debug_files - finds and opens files with symbols. Never blocks; opens only regular files with the
+ * wanted identity.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_DEBUG_FILES_H
 #define FIRN_SERVER_RESOLVE_READ_DEBUG_FILES_H
@@ -25,8 +25,8 @@ int debug_files_open_binary(struct slice path, struct slice build_id, struct err
 int debug_files_open_by_id(const char *directory, struct slice build_id, struct err *err);
 
 /*
- * Opens `<directory>/<xx>/<rest>.<suffix>`, which was checked when it came: its content need not
- * tell its build id. `directory` may be NULL.
+ * Opens `<directory>/<xx>/<rest>.<suffix>`, which was checked when it was uploaded, so its content
+ * need not have the build id. `directory` may be NULL.
  */
 int debug_files_open_upload(const char *directory, struct slice build_id, const char *suffix,
 			    struct err *err);

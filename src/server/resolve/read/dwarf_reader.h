@@ -3,8 +3,8 @@
  * dwarf_reader - walks the DWARF of an ELF file with libdw and hands functions, inlined calls
  * and line tables to a symbol_builder.
  *
- * libdw parses single entries, abbreviations, attributes and range lists; the walk, its bounds
- * and the line tables are ours. What one bad unit costs is that unit, not the file.
+ * libdw parses single entries, abbreviations, attributes and range lists; the walk, its bounds and
+ * the line tables are ours. A bad unit costs that unit, not the file.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_DWARF_READER_H
 #define FIRN_SERVER_RESOLVE_READ_DWARF_READER_H
@@ -33,9 +33,9 @@ struct dwarf_sections {
 };
 
 /*
- * Reads all units; without functions and lines in them (`dwarf` may be NULL), all line tables.
- * Fails with ERR_LIMIT or ERR_DEADLINE; damage inside the DWARF is counted in
- * *ret_damaged (units and line tables that were left early).
+ * Reads all units; if these give neither functions nor lines (`dwarf` may be NULL), all line
+ * tables. Fails with ERR_LIMIT or ERR_DEADLINE; damage inside the DWARF is counted in *ret_damaged
+ * (units and line tables that were left early).
  */
 int dwarf_reader_run(Dwarf *dwarf, const struct dwarf_sections *sections,
 		     const struct dwarf_limits *limits, struct symbol_builder *builder,

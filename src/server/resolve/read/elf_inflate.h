@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_inflate - an ELF file whose debug sections are compressed, written out with them unpacked.
+ * elf_inflate - writes a copy of an ELF file with its compressed debug sections unpacked.
  *
- * So that they need not be in memory, nor be known to libelf: SHF_COMPRESSED with zlib or zstd, and
- * the older .zdebug_* sections. The new file has all sections' content, elsewhere than before;
- * segments keep their headers but not their content. Reads no more than there is, and writes no
- * more than allowed and announced.
+ * Handles SHF_COMPRESSED with zlib or zstd, and the older .zdebug_* sections, without having them
+ * in memory. The new file has the content of all sections, at new offsets; segments keep their
+ * headers but not their content. Writes no more than allowed and announced.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_ELF_INFLATE_H
 #define FIRN_SERVER_RESOLVE_READ_ELF_INFLATE_H

@@ -33,7 +33,7 @@ struct elf_pointers {
 	size_t sections_count, sections_capacity;
 };
 
-/* What is damaged, or over a bound, is left out. The file must live as long. */
+/* Damaged pointers, and those over a bound, are left out. The file must live as long. */
 void elf_pointers_read(Elf *elf, const GElf_Ehdr *header, struct elf_pointers *ret);
 void elf_pointers_free(struct elf_pointers *pointers);
 

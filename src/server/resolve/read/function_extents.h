@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function_extents - where functions start and end by an ELF file's unwind information: what is
- * left of them when the symbols are stripped off. Hands them to a symbol_builder.
+ * function_extents - where functions start and end according to an ELF file's unwind information,
+ * which stripping leaves. Hands them to a symbol_builder.
  *
- * Compilers move unlikely code out of functions ("f.cold"), and give it unwind information of its
- * own. Its function is the one that jumps into it, when there is exactly one, and either the frame
- * at its first instruction is not as a call leaves it, or a jump into it is conditional and nobody
- * calls it. That takes the code itself, which separate debug files and what agents send lack: there
- * such a part stays a function of its own.
+ * Compilers move unlikely code out of functions ("f.cold"), with unwind information of its own. It
+ * belongs to the function that jumps into it, if there is exactly one, and either the frame at its
+ * first instruction differs from that after a call, or a jump into it is conditional and nothing
+ * calls it. This needs the code itself, which separate debug files and the agents' extracts lack:
+ * there such a part stays a function of its own.
  *
- * Hand-written assembly may have its unwind information begin behind the landing pad that it begins
- * with (endbr64, bti): the pad is the function's.
+ * In hand-written assembly, unwind information may begin after the landing pad (endbr64, bti): the
+ * pad belongs to the function.
  *
  * x86-64 and AArch64.
  */

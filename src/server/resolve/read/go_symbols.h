@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * go_symbols - hands functions, inlined calls and lines of Go's table of functions to a
- * symbol_builder: for Go programs whose DWARF was stripped.
+ * go_symbols - hands functions, inlined calls and lines of Go's function table to a symbol_builder,
+ * for Go programs without DWARF.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_GO_SYMBOLS_H
 #define FIRN_SERVER_RESOLVE_READ_GO_SYMBOLS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mini_debuginfo - the ELF file in the section .gnu_debugdata, packed with xz: function symbols
- * that a distribution leaves in its stripped programs (Fedora and its key_hash).
+ * that some distributions leave in stripped programs (Fedora and its relatives).
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_MINI_DEBUGINFO_H
 #define FIRN_SERVER_RESOLVE_READ_MINI_DEBUGINFO_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plt_symbols - names for the stubs of a procedure linkage table: "memcpy@plt", as debuggers call
- * them. A stub is told by its code, which jumps to where a slot of the global offset table points;
- * the relocation of that slot names the function. x86-64 and AArch64.
+ * them. The code of a stub jumps to where a slot of the global offset table points; the relocation
+ * of that slot names the function. x86-64 and AArch64.
  *
  * Sources: System V psABI x86-64, 5.2; System V psABI AArch64, PLT sequences.
  */

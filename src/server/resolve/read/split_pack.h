@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split_pack - the split units (.dwo) that a program names, as one package (.dwp): what naming
- * addresses needs of them, so that a server can do so that has not the files.
+ * split_pack - packs the split units (.dwo) that a program names into one package (.dwp) with the
+ * sections that symbols need, for a server that lacks the files.
  *
  * The package has .debug_info, .debug_abbrev, .debug_str, .debug_str_offsets, .debug_rnglists and
  * the index of units, as DWARF 5, 7.3.5 (GNU's version 2 of it when all units are of DWARF 4).
- * Texts are not shared between units. For who builds programs: files are trusted as far as libdw
- * trusts them. One thread.
+ * Texts are not shared between units. For `firn debuginfo upload`: files are trusted as far as
+ * libdw trusts them. One thread.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_SPLIT_PACK_H
 #define FIRN_SERVER_RESOLVE_READ_SPLIT_PACK_H

@@ -2,9 +2,9 @@
 /*
  * split_unit - the DWARF of one compilation that was left in its .dwo file, or packed into a .dwp.
  *
- * libdw would open whatever path the skeleton names, and reads no packages. So the file is opened
- * here, and its sections, or the unit's parts of them, with the unit's part of the program's
- * .debug_addr, are put together as a file in memory that libdw takes for an ordinary one.
+ * libdw would open any path that the skeleton names, and reads no packages. So this opens the file,
+ * and puts its sections (or the unit's parts of them) together with the unit's part of the
+ * program's .debug_addr, as a file in memory that libdw takes for an ordinary one.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_SPLIT_UNIT_H
 #define FIRN_SERVER_RESOLVE_READ_SPLIT_UNIT_H

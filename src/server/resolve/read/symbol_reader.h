@@ -2,9 +2,9 @@
 /*
  * symbol_reader - reads open ELF files and writes the symbol table of their code.
  *
- * The one door to libelf and libdw. Files are mapped: whoever cuts one off under us ends the
- * process, and so may what is hidden in its bytes. So outside of tests this runs in a process of
- * its own: see symbol_worker.h. It needs nothing but file descriptors.
+ * All use of libelf and libdw goes through here. Files are mapped, so truncating one kills the
+ * process, and its bytes may crash it. So outside of tests this runs in a process of its own
+ * (symbol_worker.h). It needs nothing but file descriptors.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_SYMBOL_READER_H
 #define FIRN_SERVER_RESOLVE_READ_SYMBOL_READER_H
@@ -51,11 +51,11 @@ struct symbol_report {
 
 /*
  * The first input is the binary, whose segments the table keeps; then come separate debug files.
- * DWARF comes from the input that has most of it, symbols from all. When the debug information goes
- * over a limit the table has symbols alone, and its note says why; so it is when `note` says why
- * it is not to be read (NULL: read it). Writes to `out_fd`, an empty file; others are
- * `scratch`, SYMBOL_SCRATCH_FILES empty ones (NULL: in memory), which it closes. Fails when no
- * input is an ELF file that can be read.
+ * DWARF comes from the input that has most of it, symbols from all. If debug information exceeds a
+ * limit, the table has symbols only, and its note says why. A `note` that is not NULL says why
+ * debug information must not be read. Writes to `out_fd`, an empty file; `scratch` are
+ * SYMBOL_SCRATCH_FILES empty files (NULL: in memory), which it closes. Fails when no input is an
+ * ELF file that can be read.
  */
 int symbol_reader_write(const struct symbol_input *inputs, size_t count,
 			const struct symbol_limits *limits, const char *note, const int *scratch,

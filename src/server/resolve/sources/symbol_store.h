@@ -4,11 +4,11 @@
  *
  *     <path>/<xx>/<rest of the build id>.symbols
  *
- * A table is made anew when a file has come that did not go into it, when it is damaged, or of
- * another version; what is worse than what is kept never replaces it, so files that go away again
- * take no names with them. One that lacks debug information because that could not be read is tried
- * again when it is opened, twice, and by each other version of firn. Over the budget those go that
- * were not used for longest. Thread-safe; one process for each path.
+ * A table is rebuilt when a new file has come, when it is damaged, or when it has another version;
+ * a worse table never replaces a better one, so no name is lost when files disappear. If reading
+ * debug information failed, it is tried again when the table is opened, twice, and by each other
+ * version of firn. Over the budget, the least recently used tables are removed. Thread-safe; one
+ * process for each path.
  */
 #ifndef FIRN_SERVER_RESOLVE_SOURCES_SYMBOL_STORE_H
 #define FIRN_SERVER_RESOLVE_SOURCES_SYMBOL_STORE_H
@@ -26,15 +26,14 @@ int symbol_store_open(const char *path, uint64_t budget_bytes, struct symbol_sto
 void symbol_store_close(struct symbol_store *store); /* accepts NULL */
 
 /*
- * The best table for a valid build id that is kept or can be made of the sources, which may be
- * none; ERR_NOT_FOUND then, when none is kept. Takes as long as it takes, or until *cancelled (may
- * be NULL).
+ * The best table for a valid build id that is stored or can be made of the sources (possibly none);
+ * ERR_NOT_FOUND if there is neither. Blocks without a deadline, or until *cancelled (may be NULL).
  */
 int symbol_store_get(struct symbol_store *store, struct slice build_id,
 		     const struct symbol_sources *sources, const _Atomic bool *cancelled,
 		     struct symbol_table **ret, struct err *err);
 
-/* True if a file, of which this table may have been made, would be news to it. */
+/* True if the table was not made of this file. */
 bool symbol_store_is_news(const struct symbol_table *table, int fd, enum symbol_input_kind kind);
 
 #endif

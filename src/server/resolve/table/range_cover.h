@@ -2,8 +2,8 @@
 /*
  * range_cover - which of many overlapping ranges holds at each address.
  *
- * Ranges are meant to nest, the innermost counts. Of those that start together the shorter is the
- * inner one, of equal ones that with the higher value; one that reaches out of the range it starts
+ * Ranges should nest, and the innermost counts. If two start together, the shorter is the inner
+ * one; of equal ones, that with the higher value. A range that reaches beyond the range it starts
  * in is cut there.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_RANGE_COVER_H

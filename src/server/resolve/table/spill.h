@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spill - bytes that are only added to, in a file without a name instead of in memory, and read
- * once they are complete.
+ * spill - an append-only buffer in an unnamed file instead of memory, which is read when it is
+ * complete.
  *
- * Without a file (fd -1) they stay in memory. One thread. What the disk
- * refuses is told by spill_finish.
+ * Without a file (fd -1) it is in memory. One thread. spill_finish reports errors of the disk.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SPILL_H
 #define FIRN_SERVER_RESOLVE_TABLE_SPILL_H

@@ -4,9 +4,9 @@
  *
  * The readers may hand in anything in any order: overlapping, empty and dead ranges (the linker
  * leaves address 0, -1 or -2 in debug information of code that it dropped) are sorted out here.
- * Only what lies in code survives: see symbol_builder_code. What is known of addresses goes to a
- * spill as soon as a unit is complete; in memory are texts, functions, calls and scopes, each
- * distinct one once, and a few words for each function. One thread; used once.
+ * Only ranges within code survive: see symbol_builder_code. Address ranges and rows go to a spill
+ * as soon as a unit is complete; memory holds texts, functions, calls and scopes, each distinct one
+ * once, and a few words for each function. One thread; used once.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_BUILDER_H
 #define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_BUILDER_H
@@ -41,15 +41,15 @@ struct symbol_candidate {
 	bool is_unnamed; /* a function that is called by where it starts */
 };
 
-/* What stands for the name of the function that starts at an address, should it have none. */
+/* A guess that replaces the name of the function at an address if it has none. */
 struct symbol_guess {
 	uint64_t address;
 	uint32_t text;
 };
 
 /*
- * Code that unwind information says is one function's, or a part of it that lies elsewhere: then
- * `entry` is an address in the function; of the function itself it is `low`.
+ * The code of one function according to unwind information (`entry` is `low`), or a part of it that
+ * lies elsewhere (`entry` is an address in the function).
  */
 struct symbol_extent {
 	uint64_t low, high, entry;
@@ -62,8 +62,8 @@ struct symbol_line_row {
 };
 
 /*
- * Rows for [low, high) in the spill, each its length and what differs from the one before. How far
- * it was read is kept here, because another piece may lie within it.
+ * Rows for [low, high) in the spill, delta-coded. The read position is kept here, because another
+ * piece may lie within this one.
  */
 struct symbol_piece {
 	uint64_t low, high;
@@ -151,7 +151,7 @@ void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_c
 /* What reaches out of a piece of code is cut there. */
 void symbol_builder_extent(struct symbol_builder *builder, const struct symbol_extent *extent);
 
-/* At most one of each address; it counts where the function starts there by its extent, too. */
+/* At most one per address; used if an extent starts there, too. */
 void symbol_builder_guess(struct symbol_builder *builder, const struct symbol_guess *guess);
 
 /* Rows of a sequence by rising address (others are left out), then its end. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol_choice - which symbol each piece of code is of, where no DWARF says it.
+ * symbol_choice - chooses the symbol of each piece of code that DWARF does not cover.
  *
- * One name per address: the best symbol's. Where no symbol reaches, but unwind information says
- * where a function starts and ends, the function has no name but is one all the same: it is called
- * by the offset of its start in the file, which is the same wherever the file is seen.
+ * Each address gets the best symbol's name. If no symbol covers it, but unwind information says
+ * where the function starts and ends, the function is named by the offset of its start in the file,
+ * which is the same wherever the file is seen.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_CHOICE_H
 #define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_CHOICE_H

@@ -2,13 +2,12 @@
 /*
  * symbol_lookup - the look-ups in a symbol table: address -> scope and place -> chain of frames.
  *
- * A look-up at random waits for memory five times, one load leading to the next. Those of many
- * addresses load for several at a time, and go through a large table by address, whatever order
- * they were asked in. What keeps what it makes of a scope (its chain is always the same) asks for
- * spots alone.
+ * A random look-up is five dependent cache misses. A batch overlaps the loads of several addresses,
+ * and visits a large table in the order of addresses. Callers that cache the chain of each scope,
+ * which is always the same, look up places only.
  *
- * No memory is needed but the caller's, besides some MB while many addresses are sorted. Any number
- * of threads may look up in a table.
+ * Allocates nothing but some MB while a batch is sorted. Any number of threads may look up in a
+ * table.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_LOOKUP_H
 #define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_LOOKUP_H

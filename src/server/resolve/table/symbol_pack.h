@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol_pack - small records as bits: up to 64 records of up to four numbers, each number in as
- * few bits as most of its kind in the block need, the few larger ones apart ("patches").
- * docs/formats/symbol-table.md, "Packs".
+ * symbol_pack - bit-packed blocks of up to 64 records of up to four numbers. A field has as few
+ * bits as most of its numbers in the block need; the few larger numbers are stored apart
+ * ("patches"). docs/formats/symbol-table.md, "Packs".
  *
  * Reading checks once, at opening, that all of the block lies within its bytes; 8 bytes behind
  * these must be readable.

@@ -4,9 +4,9 @@
  * look-ups (symbol_lookup.h): address -> function, inlined callers, file and line.
  *
  * The file is made by symbol_writer, once for each build id; docs/formats/symbol-table.md is its
- * format. Opening checks its checksum; every read is checked against the file's bounds all the
- * same, so what a damaged or forged table costs is a wrong name. A look-up needs no memory but the
- * caller's. Immutable: any number of threads may look up.
+ * format. Opening verifies its checksum; every read is still checked against the file's bounds, so
+ * a damaged or forged table costs no more than a wrong name. A look-up allocates nothing.
+ * Immutable: any number of threads may look up.
  *
  * Names are numbers until they are shown: symbol_texts.h has them.
  */
@@ -51,9 +51,9 @@ struct symbol_function {
 };
 
 /*
- * Of functions of which only the boundaries are known, `name` is where they start: this and the
- * offset in the file, in hexadecimal, "+0x63a0". Where something is guessed of it, `name` is the
- * guess, "~Shape::?", and where it starts is `linkage_name`.
+ * If only the boundaries of a function are known, `name` is this prefix and the offset of its start
+ * in the file, in hexadecimal: "+0x63a0". If there is a guess, `name` is the guess, "~Shape::?",
+ * and `linkage_name` the offset.
  */
 #define SYMBOL_UNNAMED_PREFIX "+0x"
 #define SYMBOL_GUESS_PREFIX "~"
@@ -116,13 +116,13 @@ int symbol_table_set_tries(int fd, uint8_t tries, struct err *err);
 
 size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 
-/* Gives back the memory that the mapping takes, until it is read again. Any thread. */
+/* Frees the resident pages of the mapping until they are read again. Any thread. */
 void symbol_table_rest(const struct symbol_table *table);
 
 /* A function that a frame names; all zero when there is none. */
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);
 
-/* True if all that is known of a function is where it is. */
+/* True if only the boundaries of a function are known. */
 bool symbol_table_is_unnamed(const struct symbol_table *table, uint32_t function);
 
 /* What it is made of, for people and benchmarks. */

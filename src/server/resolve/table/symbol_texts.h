@@ -3,9 +3,8 @@
  * symbol_texts - the names and paths of one symbol table, unpacked block by block as they are
  * asked for.
  *
- * What was unpacked stays, at the same address, until symbol_texts_trim or symbol_texts_free: at
- * most SYMBOL_TEXTS_BYTES_MAX, after which further texts are empty. One thread. The table outlives
- * it.
+ * Unpacked texts stay at the same address until symbol_texts_trim or symbol_texts_free; they take
+ * at most SYMBOL_TEXTS_BYTES_MAX, beyond which texts are empty. One thread. The table outlives it.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_TEXTS_H
 #define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_TEXTS_H

@@ -3,7 +3,7 @@
  * disassembler - machine code as text, by Capstone (x86-64, AArch64).
  *
  * The bytes are hostile, so a process of its own reads them (subprocess.h): this program again with
- * a hidden verb. Intel's syntax for x86. What is no instruction is ".byte"s.
+ * a hidden verb. Intel syntax for x86. Bytes that are no instruction become ".byte".
  */
 #ifndef FIRN_SERVER_RESOLVE_WORKER_DISASSEMBLER_H
 #define FIRN_SERVER_RESOLVE_WORKER_DISASSEMBLER_H
@@ -35,9 +35,9 @@ int disassembler_run(uint16_t machine, uint64_t address, struct slice code, stru
 		     struct instruction **ret, size_t *ret_count, struct err *err);
 
 /*
- * What the two processes say to one another; pure. The worker's side writes a line "LENGTH TEXT"
- * for each instruction; -1 when it cannot. The other side believes none of it: lines that are not
- * of that form or go beyond the code are an error.
+ * The protocol between the two processes; pure functions. The worker writes a line "LENGTH TEXT"
+ * for each instruction; -1 when it cannot. The other side does not trust it: lines of another form,
+ * or beyond the code, are an error.
  */
 int disassembler_write(uint16_t machine, uint64_t address, struct slice code, FILE *out);
 int disassembler_parse(struct slice texts, uint64_t address, size_t code_bytes, struct arena *arena,

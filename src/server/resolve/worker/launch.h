@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch - this program again, as a child with no environment and, but for /dev/null as its
- * standard streams, with the descriptors alone that it is given.
+ * launch - starts this program again as a child with no environment, /dev/null as its standard
+ * streams, and only the given descriptors.
  */
 #ifndef FIRN_SERVER_RESOLVE_WORKER_LAUNCH_H
 #define FIRN_SERVER_RESOLVE_WORKER_LAUNCH_H

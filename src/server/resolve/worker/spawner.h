@@ -2,15 +2,15 @@
 /*
  * spawner - a process that starts the processes which read hostile bytes, as a user of their own.
  *
- * A server may not change who it is, nor may what it starts. So root forks this process before the
- * server gives up its privileges: it becomes another user for good (base/privilege.h,
- * privilege_find_worker), keeps nothing of the server's memory that matters, since there is none
- * yet, and starts what the server asks for. What it starts is its child: it waits for it, kills it
- * when the server wants that, and ends it with itself when the server's end of the channel closes.
+ * A confined server cannot change its user, nor can its children. So root forks this process before
+ * the server gives up its privileges and before it has read any data: it becomes another user for
+ * good (base/privilege.h, privilege_find_worker), and starts processes at the server's request.
+ * They are its children: it waits for them, kills them if the server asks, and kills them and ends
+ * when the server's end of the channel closes.
  *
- * Where nobody can become another user (not root, a user namespace without that user) there is
- * none, and the server starts its processes itself. One for each server; its functions may be
- * called by any thread.
+ * If the server cannot change to another user (not root, or a user namespace without that user),
+ * there is no spawner, and the server starts its processes itself. One per server; any thread may
+ * call.
  */
 #ifndef FIRN_SERVER_RESOLVE_WORKER_SPAWNER_H
 #define FIRN_SERVER_RESOLVE_WORKER_SPAWNER_H
@@ -20,8 +20,8 @@
 #include "base/err.h"
 
 /*
- * Starts the process, from the one thread that there is, before privileges are given up. What it
- * starts may read any file where `may_read_any`. Not to be called twice.
+ * Starts the spawner; call it once, before other threads start and before privileges are given up.
+ * With `may_read_any` its children may read any file.
  */
 MUST_USE int spawner_begin(bool may_read_any, struct err *err);
 

@@ -29,17 +29,17 @@ struct subprocess {
 int subprocess_start(const int *fds, int count, char **args, struct subprocess *ret);
 
 /*
- * Waits for the end of one that has said its last word, for two seconds, or kills it at once when
- * it is late. Returns the wait status.
+ * Waits up to two seconds for the end of a process that has finished its task; kills it at once if
+ * `is_late`. Returns the wait status.
  */
 int subprocess_reap(const struct subprocess *process, bool is_late);
 
 /*
- * Called by the process itself: low priority, first to go when memory is short, gone with its
- * parent, no core, a user of its own (where root started it), no capabilities (of root's, reading
- * files where it opens files), no new privileges, limits, and few system calls (syscall_filter.h;
- * what else it asks for ends it with SIGSYS). Under sanitizers neither memory nor system calls are
- * limited.
+ * Called by the process itself. Sets: low priority, first victim when memory is short, death with
+ * its parent, no core dump, another user (if root started it), no capabilities (as root
+ * CAP_DAC_READ_SEARCH if it opens files), no new privileges, resource limits, and few system calls
+ * (syscall_filter.h; any other call kills it with SIGSYS). Under sanitizers neither memory nor
+ * system calls are limited.
  */
 struct subprocess_limits {
 	const char *name;

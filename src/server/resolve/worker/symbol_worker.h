@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol_worker - builds symbol tables in processes of their own, which may crash, hang or run out
- * of memory over what is in a file.
+ * symbol_worker - builds symbol tables in processes of their own, because the content of a file may
+ * make them crash, hang or run out of memory.
  *
  * A worker is this program again (/proc/self/exe) with a hidden verb, so it is there even when the
  * program was deleted or is the only file. It gets descriptors and limits, nothing else: limited
@@ -22,9 +22,9 @@
 int symbol_worker_main(int argc, char **argv);
 
 /*
- * As symbol_reader_write, in a worker; waits for it, at most ten times its limit of CPU time, and
- * at most two run at once. What kills a worker over debug information leaves the symbols, as a
- * limit does. `scratch_directory` is for its temporary files. ERR_CANCELLED when *cancelled (may be
+ * As symbol_reader_write, in a worker; waits at most ten times its limit of CPU time; at most two
+ * workers run at once. If debug information kills a worker, the table has symbols only, as after a
+ * limit. `scratch_directory` is for its temporary files. ERR_CANCELLED when *cancelled (may be
  * NULL) becomes true. Thread-safe.
  */
 int symbol_worker_build(const struct symbol_input *inputs, size_t count,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscall_filter - what a process may still ask of the kernel once it reads hostile bytes: memory,
- * its open descriptors, its end. Nothing that reaches other processes, the network or, unless
- * wanted, other files; no new code, mapped or run.
+ * syscall_filter - the system calls that a process which reads hostile bytes may still make:
+ * memory, its open descriptors, exit. None that reaches other processes, the network or, unless
+ * allowed, other files; no new code, mapped or run.
  *
- * What libraries try and can do without fails with EACCES; anything else ends the process with
- * SIGSYS. Cannot be undone. Of the calling process, which has one thread.
+ * Calls that libraries try but can do without fail with EACCES; any other call kills the process
+ * with SIGSYS. Permanent, for the calling process, which has one thread.
  */
 #ifndef FIRN_SERVER_RESOLVE_WORKER_SYSCALL_FILTER_H
 #define FIRN_SERVER_RESOLVE_WORKER_SYSCALL_FILTER_H
