@@ -3,8 +3,7 @@
  * agent - samples processes with eBPF and hands out finished reports.
  *
  *   kernel: perf event -> bpf/sample.bpf.c (kernel stack, user stack) -> ring buffer
- *   user:   collect (drain, count) -> describe (labels, mappings, names) -> deliver (a batch of
- * tables)
+ *   user:   collect (drain, count) -> describe (labels, mappings, names) -> deliver (a batch)
  *
  * A batch holds one report per distinct label set and window: type
  * on_cpu:samples:count:cpu:nanoseconds:delta, kernel frames with names (mapping "[kernel]" or
@@ -82,20 +81,21 @@ struct agent_options {
 };
 
 /*
- * Opens what needs root, and gives up all privileges but those of an agent (base/privilege.h) for
- * good. Called before any other thread is started; the next agent_start uses what was opened.
+ * Opens the files that need root, then gives up all privileges but those of an agent
+ * (base/privilege.h) for good. Call it before any other thread starts; the next agent_start uses
+ * the open files.
  */
 int agent_confine(struct err *err);
 
 /* Errors say what is missing and the remedy (privilege, BTF, kernel.perf_event_paranoid, ...). */
 int agent_start(const struct agent_options *options, struct agent **ret, struct err *err);
 
-/* Labels follow it from the next window on. Takes the configuration. Any thread. */
+/* Applies from the next window on. Takes ownership of the configuration. Any thread. */
 void agent_set_config(struct agent *agent, struct agent_config *config);
 
 /*
- * Stops sampling, delivers what is left, logs what became of all samples of this process, frees.
- * Accepts NULL.
+ * Stops sampling, delivers the rest, logs the counts of samples of this process, frees. Accepts
+ * NULL.
  */
 void agent_stop(struct agent *agent);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * features - what this kernel offers the sampler besides the least that it needs.
+ * features - probes the optional features of this kernel that the sampler uses.
  *
- * The kernel itself is asked each time (a trial program, its BTF), never its version: features are
- * back-ported. Takes milliseconds and the privilege to use BPF; false without.
+ * Each call tries the feature (a trial program, the kernel's BTF) and never looks at the version,
+ * because features are back-ported. Takes milliseconds, and needs the privilege to use BPF; false
+ * without it.
  */
 #ifndef FIRN_AGENT_ATTACH_FEATURES_H
 #define FIRN_AGENT_ATTACH_FEATURES_H
@@ -21,10 +22,9 @@ bool features_have_vma_iterator(void);
 
 /*
  * True if an agent that has CAP_SYS_ADMIN must keep it, besides CAP_BPF and CAP_PERFMON. Kernels of
- * Debian and Ubuntu open no clock without it where kernel.perf_event_paranoid is over 2; and where
- * a function of the kernel that our program names is missing (bpf_iter_task_vma), libbpf looks for
- * it in the modules, whose types the kernel shows to nobody else. The calling thread is without the
- * capability for a moment.
+ * Debian and Ubuntu open no clock without it if kernel.perf_event_paranoid is over 2; and if the
+ * kernel lacks a function that our program names (bpf_iter_task_vma), libbpf searches the modules,
+ * whose types need the capability. The calling thread drops the capability for a moment.
  */
 bool features_need_admin(void);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_checks - what this host allows a profiler, one thing after the other, each with what that
- * means for the profile and the remedy.
+ * host_checks - a list of checks of what this host allows a profiler, each with its effect on
+ * profiles and the remedy.
  *
- * Each check asks the host for the thing itself (a capability, a file, a system call), never for a
- * version. Takes some milliseconds; nothing is changed. Any thread.
+ * Each check tries the thing itself (a capability, a file, a system call), never a version. Takes
+ * some milliseconds; changes nothing. Any thread.
  */
 #ifndef FIRN_AGENT_ATTACH_HOST_CHECKS_H
 #define FIRN_AGENT_ATTACH_HOST_CHECKS_H
@@ -38,7 +38,7 @@ struct host_checks {
 
 void host_checks_run(struct host_checks *ret);
 
-/* The memory of this host, or what our cgroup (v2) may have of it. */
+/* The memory of this host, or the limit of our cgroup (v2). */
 uint64_t host_checks_memory_bytes(void);
 
 /* "ok", "warning", "missing" */

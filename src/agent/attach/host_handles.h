@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_handles - what an agent opens while it still has all privileges that it was started with:
- * the processes that open files for it, and the kernel's symbols, whose addresses are shown to who
- * may see them when the file is opened.
+ * host_handles - what an agent opens before it gives up privileges: the helper processes that open
+ * files for it, and the kernel's symbols, whose addresses the kernel shows according to the
+ * privileges at open.
  */
 #ifndef FIRN_AGENT_ATTACH_HOST_HANDLES_H
 #define FIRN_AGENT_ATTACH_HOST_HANDLES_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libbpf_log - what libbpf says, as debug lines of our log.
+ * libbpf_log - writes libbpf's messages to our log at level debug.
  *
- * A program that the verifier refuses comes as one message of up to megabytes; its reason stands
- * at the end, so that is what is kept.
+ * If the verifier refuses a program, the message has megabytes, and ends with the reason: only the
+ * end is kept.
  */
 #ifndef FIRN_AGENT_ATTACH_LIBBPF_LOG_H
 #define FIRN_AGENT_ATTACH_LIBBPF_LOG_H

@@ -3,7 +3,7 @@
  * perf_events - the clocks that samples are taken by: perf's cpu-clock, one event per CPU, or one
  * per thread of chosen processes with inheritance, so that threads and children born later count.
  *
- * Events are opened disabled. The kernel removes a CPU's event when that goes offline, for good.
+ * Events are opened disabled. The kernel removes the event of a CPU that goes offline, for good.
  */
 #ifndef FIRN_AGENT_ATTACH_PERF_EVENTS_H
 #define FIRN_AGENT_ATTACH_PERF_EVENTS_H

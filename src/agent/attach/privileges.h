@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privileges - whether this process may sample this host at all, and what to do when not: those of
- * the host_checks without which there is no sample.
+ * privileges - the host_checks without which there are no samples: what is missing, and the
+ * remedies.
  */
 #ifndef FIRN_AGENT_ATTACH_PRIVILEGES_H
 #define FIRN_AGENT_ATTACH_PRIVILEGES_H
@@ -12,7 +12,10 @@
 /* One line per lack, with its remedy; `command` is what to run then, NULL = `firn up`. */
 void privileges_missing(const char *command, struct strbuf *out);
 
-/* Adds to a failed start what is missing; returns -err->code, which becomes ERR_DENIED if so. */
+/*
+ * Appends what is missing to the error of a failed start; then the code becomes ERR_DENIED. Returns
+ * -err->code.
+ */
 int privileges_explain(const char *command, struct err *err);
 
 #endif

@@ -40,12 +40,15 @@ int sampler_fd(const struct sampler *sampler);
 /* Hands over every record that waits. */
 void sampler_drain(struct sampler *sampler);
 
-/* Samples the CPUs that have come online since; when the whole host is sampled. Now and then. */
+/*
+ * Starts sampling CPUs that came online since the last call, if the whole host is sampled. Call it
+ * periodically.
+ */
 void sampler_follow_cpus(struct sampler *sampler);
 
 /*
- * Samples so often from now on, when the whole host is sampled. What was taken before is handed
- * over first, so that no sample of one frequency counts with those of another.
+ * Changes the frequency, if the whole host is sampled. Hands over earlier samples first, so that
+ * samples of two frequencies never count together.
  */
 void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz);
 
@@ -53,8 +56,8 @@ void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz);
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
 
 /*
- * Of the BPF programs that are loaded; another one when any has come or gone. 0 where this kernel
- * does not say. One thread at a time.
+ * A hash of the loaded BPF programs, which changes when one is loaded or unloaded. 0 if this kernel
+ * does not tell. One thread at a time.
  */
 uint64_t sampler_hash_programs(struct sampler *sampler);
 
@@ -67,9 +70,9 @@ struct sampler_maps {
 struct sampler_maps sampler_maps(const struct sampler *sampler);
 
 /*
- * Tells the program the executable mappings of a process image, sorted by address, where it asked
- * for them (SPACE_READ_PROC). `head` is that of the record that asked. Over what the program can
- * hold the rest is left out.
+ * Gives the program the executable mappings of a process image, sorted by address, when it asked
+ * for them (SPACE_READ_PROC). `head` is that of the record that asked. Mappings beyond the
+ * program's bound are left out.
  */
 void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		       const struct space_mapping *mappings, size_t count);
@@ -86,13 +89,13 @@ bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
 
 /*
- * Tells the program how to leave the code of a line; NULL: that nothing is known of it any more.
- * Where there is no room for it the walk goes on by the frame pointer, and says so.
+ * Gives the program the unwind rows of a line of code; NULL removes them. If there is no room, the
+ * walk uses the frame pointer, and marks the stack.
  */
 void sampler_put_code_line(struct sampler *sampler, const struct code_line_key *key,
 			   const struct code_line *line);
 
-/* No further samples are taken; those taken are handed over. Once, after sampler_attach. */
+/* Stops sampling and hands over the last samples. Call it once, after sampler_attach. */
 void sampler_stop(struct sampler *sampler);
 
 void sampler_free(struct sampler *sampler); /* accepts NULL */

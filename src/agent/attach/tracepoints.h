@@ -2,15 +2,15 @@
 /*
  * tracepoints - perf events of the kernel's tracepoints, for programs to be attached to.
  *
- * A tracepoint's number is in tracefs. Where that is not mounted it is mounted for ourselves
- * alone: nothing of it shows in the file system (fsmount(2)).
+ * A tracepoint's number is in tracefs. If tracefs is not mounted, it is mounted for this process
+ * alone (fsmount(2)), invisible in the file system.
  */
 #ifndef FIRN_AGENT_ATTACH_TRACEPOINTS_H
 #define FIRN_AGENT_ATTACH_TRACEPOINTS_H
 
 #include "base/err.h"
 
-/* Opens tracefs for all later calls, by who may mount it. */
+/* Opens tracefs for all later calls, while the privilege to mount it is there. */
 void tracepoints_prepare(void);
 
 /* Of "syscalls", "sys_exit_mmap". The file descriptor is the caller's; the event is on all CPUs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * beam - out of the code that Erlang's compiler (BeamAsm) made, one frame at a time. Part of the
- * walk (walk.h), and like it plain C; what it reads is the process's own and may say anything.
+ * beam - unwinds code of Erlang's compiler (BeamAsm), one frame at a time. Part of the walk
+ * (walk.h), and like it plain C over hostile memory.
  *
  * Erlang code runs with rsp on the stack of its Erlang process. All words there are terms with a
  * tag in their low two bits, which is 0 in return addresses alone. So the caller is the next word

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * jvm - out of the generated code of HotSpot, one frame at a time. Part of the walk (walk.h), and
- * like it plain C; what it reads is the process's own and may say anything.
+ * jvm - unwinds HotSpot's generated code, one frame at a time. Part of the walk (walk.h), and like
+ * it plain C over hostile memory.
  *
  *   pc in the interpreter       frame pointer: sender's sp, Method, bytecode pointer
  *   pc in a heap of code        segment map -> block -> blob: frame size, where the frame is whole

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lua - out of LuaJIT's interpreter and the machine code of its traces, one frame at a time. Part
- * of the walk (walk.h), and like it plain C; what it reads is the process's own and may say
- * anything.
+ * lua - unwinds LuaJIT's interpreter and the machine code of its traces, one frame at a time. Part
+ * of the walk (walk.h), and like it plain C over hostile memory.
  *
  * The interpreter is one function in assembly. Each call of it from C has a frame of fixed size,
  * which names the thread (lua_State) that runs in it; the thread names its innermost such frame,

@@ -18,13 +18,15 @@
 #define WALK_KEEP_LOOP
 #endif
 
-/* What few samples need is kept out of the way of what all need: at a tick the caches are cold. */
+/*
+ * Marks code that few samples need: not inlined, so that the code that all samples need is small,
+ * because at a tick the CPU's caches are cold.
+ */
 #define WALK_APART static __attribute__((noinline))
 
 /*
- * Apart, and verified once, by itself, in place of at each call with what the caller knows: for
- * what has a loop and many callers. Its pointers may be NULL for all that the verifier knows, so
- * that each begins with a look at them.
+ * Not inlined, and verified once instead of at each call: for functions with a loop and many
+ * callers. The verifier assumes that their pointers may be NULL, so each begins with a check.
  */
 #ifdef __bpf__
 #define WALK_VERIFIED_ONCE __attribute__((noinline))
@@ -45,8 +47,8 @@ static __always_inline __u32 row_load(const __u8 *chunk, __u32 at)
 }
 
 /*
- * All ones when the row is behind the key, else 0. Arithmetic, because no processor foresees how
- * such branches go.
+ * All ones if the row is after the key, else 0. Arithmetic, because such branches are
+ * unpredictable.
  */
 static __always_inline __u64 row_is_behind(__u32 row, __u64 key)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * script - the frames that an interpreter keeps of its own, from the thread's state outwards.
+ * script - walks the frames of an interpreter, from the thread's state outwards.
  *
  *   thread pointer -> thread state -> innermost frame -> previous -> ...
  *
  * The native walk of such a thread shows the interpreter's loop and not what it runs. Each frame
- * gives two words: the code object with flags, and the position in it with a proof of what the
- * object was. What they mean is found out by the agent (agent/runtime), which also told how the
- * structures lie: struct script_process.
+ * gives two words: the code object with flags, and the position in it with a proof (a hash) of the
+ * object. The agent (agent/runtime) finds their names; it also supplies the layout: struct
+ * script_process.
  *
  * Plain C over walk_read (walk.h), so that the same code runs in the kernel and over forged memory
  * (tests/unit/walk). Whatever a process has there is hostile: every walk ends after

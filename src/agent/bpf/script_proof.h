@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only OR BSD-2-Clause */
 /*
  * script_proof - tells a code object of an interpreter from another one that came to its place
- * before its name was read. Made by the program in the kernel of the object that a frame runs, and
- * by the agent of the one that it reads.
+ * before its name was read. The BPF program computes it of the object that a frame runs, the agent
+ * of the object that it reads.
  */
 #ifndef FIRN_AGENT_BPF_SCRIPT_PROOF_H
 #define FIRN_AGENT_BPF_SCRIPT_PROOF_H

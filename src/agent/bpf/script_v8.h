@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * script_v8 - which functions the frames of V8's generated code are of.
+ * script_v8 - finds the functions of the frames of V8's generated code.
  *
  *   frame pointer -> JSFunction -> SharedFunctionInfo
  *

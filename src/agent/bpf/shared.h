@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only OR BSD-2-Clause */
 /*
- * shared - what the BPF programs and the agent say to each other: the records of the ring buffer,
- * the reasons why a user stack ended, and the programs' counters.
+ * shared - the interface of the BPF programs and the agent: the records of the ring buffer, the
+ * reasons why a user stack ended, and the programs' counters.
  *
  * Both sides are built from this header, so layouts are pinned by the assertions below. Numbers
  * are in the host's byte order: a record never leaves the host.
@@ -259,8 +259,8 @@ struct jvm_process {
 };
 
 /*
- * Generated code of which the agent knows how to leave it, as .NET's: for each CODE_LINE_BYTES of
- * it one line of a table (table.h), of which no row lists a rule or lies elsewhere.
+ * Generated code that the agent has unwind rows of, such as .NET's: one line of a table (table.h)
+ * for each CODE_LINE_BYTES, with neither listed rules nor far rows.
  */
 #define CODE_LINE_SHIFT 7
 #define CODE_LINE_BYTES (1u << CODE_LINE_SHIFT)
@@ -400,10 +400,9 @@ struct space_record {
 #define SPACE_RECORD_HEADER_BYTES 72
 
 /*
- * What is kept of a process's mappings and tables between samples holds for as long as its version
- * stays: an array by the low bits of tgid, in which elements are counted up when a list of mappings
- * changes, and all of them when a table is taken away. SPACE_FOLLOWED in it says that every change
- * of mappings does so.
+ * Versions of what is cached of a process's mappings and tables between samples: an array by the
+ * low bits of tgid. An element is incremented when a list of mappings changes, all of them when a
+ * table is removed. SPACE_FOLLOWED in an element says that every change of mappings increments it.
  */
 #define SPACE_VERSIONS                                                                             \
 	8192u /* a power of two; hosts that compile change thousands of lists a second */

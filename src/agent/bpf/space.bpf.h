@@ -7,10 +7,10 @@
  *       -> records, for the agent: with the image's next sample; at once when a file is new
  *
  * The list is read where the change was made, by the task that made it. A tick of the clock cannot
- * read it: kernels since 6.12.91 and 6.18.33 refuse the iterator while interrupts are off. Where
- * there is no list, for a process older than the agent or a kernel without the iterator, the agent
- * is asked to read /proc, and until it has, bpf_find_vma answers for one address in each sample. Of
- * what runs when the agent starts it is asked before the first sample.
+ * read it: kernels since 6.12.91 and 6.18.33 refuse the iterator while interrupts are off. If there
+ * is no list, for a process older than the agent or a kernel without the iterator, the agent is
+ * asked to read /proc, and until it has, bpf_find_vma answers for one address in each sample. For
+ * processes that run when the agent starts, it is asked before the first sample.
  */
 #ifndef FIRN_AGENT_BPF_SPACE_BPF_H
 #define FIRN_AGENT_BPF_SPACE_BPF_H
@@ -328,9 +328,8 @@ static __always_inline bool space_is_to_be_asked_again(const struct space_head *
 }
 
 /*
- * Whether the list that is kept is known to be of another time. The kernel leaves out programs
- * that follow changes while a map is being changed on the same CPU, and that lasts as long as
- * whoever changes it waits there for its turn.
+ * True if the kept list is known to be outdated. The kernel skips programs that follow changes
+ * while a map is being changed on the same CPU, which may last as long as the changer is preempted.
  */
 static __always_inline bool space_is_old(const struct task_struct *task,
 					 const struct record_head *head)
@@ -342,8 +341,8 @@ static __always_inline bool space_is_old(const struct task_struct *task,
 }
 
 /*
- * At a sample: sees to it that the agent has, or gets, the list that the walk will use. True when
- * it was told something.
+ * At a sample: ensures that the agent has, or gets, the list that the walk will use. True if a
+ * record was sent.
  */
 static __attribute__((noinline)) bool space_prepare(struct space_scratch *scratch,
 						    struct task_struct *task,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * space - what the BPF programs remember of the executable mappings of a process image.
+ * space - the executable mappings of a process image, as the BPF programs keep them.
  *
  * One head per process, and its mappings in parts, so that a small process takes little memory.
  * Read by the walk (walk.h); written by space.bpf.h, or by the agent from /proc where the kernel

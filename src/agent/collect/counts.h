@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts - the samples of one window, each distinct (process image, its mappings, what is kept of
- * thread and CPU, stack) once with a count, and with the times of its samples where they are
- * wanted.
+ * counts - the samples of one window: each distinct (process image, mappings, kept thread and CPU,
+ * stack) once, with a count and, if wanted, the times of its samples.
  *
- * Adding a sample that was seen before allocates nothing. Addresses stay as the kernel gave them;
- * meaning comes at the end of the window. Owned by the drain thread. Bounds: COUNTS_*_MAX; when
- * one is reached the window is cut short.
+ * Adding a sample that was seen before allocates nothing. Addresses stay as the kernel gave them
+ * until the end of the window. Owned by the drain thread. Bounds: COUNTS_*_MAX; when one is reached
+ * the window is cut short.
  */
 #ifndef FIRN_AGENT_COLLECT_COUNTS_H
 #define FIRN_AGENT_COLLECT_COUNTS_H
@@ -61,8 +60,8 @@ void counts_free(struct counts *counts);
 void counts_clear(struct counts *counts);
 
 /*
- * Takes the next sample off a record (of `len` bytes, 8-byte aligned), which it stays in. NULL when
- * there is none; then what is left over, *len, is no sound sample.
+ * The next sample of a record (of `len` bytes, 8-byte aligned); it points into the record. NULL if
+ * there is none; then the remaining *len bytes are no sound sample.
  */
 const struct sample *counts_next_sample(const void **rest, size_t *len);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_samples - samples that wait until what their walk lacked is there.
+ * late_samples - samples that wait for the unwind tables or mappings that their walk lacked.
  *
  * The program sends a stack, then its sample (SAMPLE_HAS_STACK). Both are kept with the list of
- * mappings that held, and walked again at each turn (second_walk) until that gives the rest of the
+ * mappings of that time, and walked again at each turn (second_walk) until that completes the
  * stack, or LATE_WAIT_NS have passed: then the sample is counted as it came. Owned by the drain
- * thread. Bound: LATE_BYTES_MAX; what is over is counted as it came.
+ * thread. Bound: LATE_BYTES_MAX; samples beyond it are counted as they came.
  */
 #ifndef FIRN_AGENT_COLLECT_LATE_SAMPLES_H
 #define FIRN_AGENT_COLLECT_LATE_SAMPLES_H
@@ -38,8 +38,8 @@ bool late_samples_take_stack(struct late_samples *late, const struct stack_recor
 			     size_t len);
 
 /*
- * A copy of a sample with SAMPLE_HAS_STACK begins to wait, with the list of mappings (NULL: not
- * known yet). False when its stack is not there: it is to be counted as it is.
+ * Keeps a copy of a sample with SAMPLE_HAS_STACK and the list of mappings (NULL: not known yet).
+ * False if its stack is not there: count it as it is.
  */
 bool late_samples_take(struct late_samples *late, const struct sample *sample, struct space *space,
 		       int64_t now_ns);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * second_walk - walks a user stack that the BPF program could not, once what lacked is there.
+ * second_walk - unwinds a user stack in the agent when the unwind table or mappings that the BPF
+ * program lacked have arrived.
  *
  * A process that starts maps files whose unwind tables have still to be built: the walk in the
  * kernel ends there, and when the table is there the stack is not any more. So the BPF program
  * sends the stack's memory along (struct stack_record), and the same walk (bpf/walk.h) runs over
  * that copy, with the tables that the program reads and the list of mappings that held.
  *
- * What lies outside of the copy is not there: the innermost frames of a stack that is larger, and
- * code, which only walks through generated code look at.
+ * Memory outside of the copy is missing: parts of a larger stack, and code, which only walks
+ * through generated code read.
  *
- * Tables may be taken away and their memory be used again while they are read here: `removals` is
- * counted up before that, and a walk during which it changed says STACK_TABLE_PENDING. Owned by one
- * thread.
+ * Tables may be removed and their memory be reused during a walk: `removals` is incremented before
+ * that, and a walk during which it changed ends with STACK_TABLE_PENDING. Owned by one thread.
  */
 #ifndef FIRN_AGENT_COLLECT_SECOND_WALK_H
 #define FIRN_AGENT_COLLECT_SECOND_WALK_H
@@ -42,15 +42,14 @@ void second_walk_free(struct second_walk *second); /* accepts NULL */
 bool second_walk_is_sound(const struct stack_record *stack, size_t len);
 
 /*
- * Walks a sound stack by a list of mappings (NULL: not known), and puts what it finds in the place
- * of the user half of `sample`, whose user_end it becomes. False when that would still say that a
- * table or the mappings are lacking, or, unless it is the last try, look as if the mappings were
- * those of before: then nothing was done.
+ * Walks a sound stack by a list of mappings (NULL: not known), and replaces the user frames and
+ * user_end of `sample` by the result. False, with nothing changed, if a table or the mappings are
+ * still missing, or, unless it is the last try, if the mappings look outdated.
  */
 bool second_walk_run(struct second_walk *second, const struct stack_record *stack,
 		     const struct space *space, bool is_last, struct sample *sample);
 
-/* Lets go of the tables' memory, which counts as ours while it is mapped. */
+/* Unmaps the tables' memory, which counts as the agent's while it is mapped. */
 void second_walk_rest(struct second_walk *second);
 
 #endif

@@ -4,8 +4,8 @@
  * and loaded BPF programs.
  *
  * When the kernel hides addresses (kernel.kptr_restrict) the table is empty and says why; lookups
- * then give the mapping only. Read again, at most once a minute: when an address was not found, or
- * modules or BPF programs have come, gone or moved and one of theirs is asked for. systemd loads
+ * then give the mapping only. Read again, at most once a minute, when an address was not found, or
+ * when modules or BPF programs have changed and one of their addresses is looked up: systemd loads
  * programs with each service, and a reading takes a tenth of a second. Owned by the drain thread.
  */
 #ifndef FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H

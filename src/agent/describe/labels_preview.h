@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * labels_preview - what the processes that run now are called, and why: for each the labels and
- * meta labels that are known of it, what each rule did to them, and the labels of its series.
+ * labels_preview - explains the labels of the running processes: for each its labels and meta
+ * labels, what each rule changed, and the labels of its series.
  *
  * Reads /proc and asks the containers' sockets (for at most two seconds); samples nothing. For one
  * thread. At most LABELS_PREVIEW_PROCESSES_MAX processes, by pid; kernel threads are left out.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perl_loops - which native frames of a process that runs Perl have frames of Perl of their own.
+ * perl_loops - which native loop frames of a Perl process run frames of Perl.
  *
- * A block of eval that C has called, however far outside, is entered by a function that catches
- * errors and calls the interpreter's loop once more. The rest of the run goes on in that one, also
- * behind the block: so the loop outside of it has no frames.
+ * Perl enters an eval block below a call from C by a function that catches errors and calls the
+ * interpreter's loop once more. The rest of the run continues in this inner loop, even after the
+ * block: so the outer loop has no frames.
  *
  * The program itself is a frame only while it runs: not in threads, and not in programs that call
  * single subs.

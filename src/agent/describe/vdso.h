@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vdso - the identity and the functions of the code that the kernel maps into every process. It is
- * the same for all 64-bit processes of a host, so our own is read; no file has it. Thread-safe.
+ * vdso - build id and functions of the code that the kernel maps into every process. It is in no
+ * file, but the same for all 64-bit processes of a host, so this reads our own. Thread-safe.
  */
 #ifndef FIRN_AGENT_DESCRIBE_VDSO_H
 #define FIRN_AGENT_DESCRIBE_VDSO_H

@@ -8,8 +8,8 @@
  * (.gnu_debugaltlink). A file counts only when it is regular and its build id is the wanted one;
  * without one, when the link's checksum fits.
  *
- * Other processes open them (files/root_files.h): a file system that does not answer takes a second
- * of the caller's, and what comes from afar is a copy in memory, LENDER_COPY_BYTES_MAX at most.
+ * Helper processes open them (files/root_files.h): a file system that hangs costs the caller a
+ * second; a remote file comes as a copy in memory, LENDER_COPY_BYTES_MAX at most.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUG_FILE_H
 #define FIRN_AGENT_EXPORT_DEBUG_FILE_H

@@ -6,10 +6,10 @@
  *
  * With the program goes its separate debug file, where the program's container or this host has it
  * installed, and the file that dwz moved parts of it to. Of all of them only what symbols need
- * (codec/elf/elf_extract.h) is sent. One thread of low priority sends one file at a time, and no
- * faster than it may; the queue is bounded (a full one refuses); files over a size are not sent.
- * What another agent is sending, could not be sent, or lies on a file system that does not answer,
- * is tried again later.
+ * (codec/elf/elf_extract.h) is sent. One thread of low priority sends one file at a time at a
+ * bounded rate; the queue is bounded (a full one refuses); files over a size are not sent. A file
+ * that another agent is sending, that could not be sent, or whose file system hangs, is tried again
+ * later.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H

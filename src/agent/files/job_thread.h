@@ -2,12 +2,12 @@
 /*
  * job_thread - a thread for jobs that may never end, such as reading another process's memory.
  *
- * A process can make whoever reads its memory wait for as long as it likes. So a thread that has
- * been at one job for 10 s is abandoned with its job and replaced, JOB_THREAD_STUCK_MAX times at
- * most; after that no job is done any more. Nobody waits for the thread but job_thread_settle and
- * job_thread_free, and those for a bounded time.
+ * A process can block a reader of its memory for as long as it likes. So a thread that has worked
+ * on one job for 10 s is abandoned with its job and replaced, JOB_THREAD_STUCK_MAX times at most;
+ * after that no job runs any more. Only job_thread_settle and job_thread_free wait for the thread,
+ * for a bounded time.
  *
- * Owned by one thread, which makes jobs, puts them and takes them back when they are done.
+ * Owned by one thread, which makes jobs, puts them and takes finished ones back.
  */
 #ifndef FIRN_AGENT_FILES_JOB_THREAD_H
 #define FIRN_AGENT_FILES_JOB_THREAD_H

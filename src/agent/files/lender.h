@@ -2,24 +2,22 @@
 /*
  * lender - opens files of other processes without ever waiting for their file systems.
  *
- * A file system may keep its caller waiting for ever (a dead NFS server, a FUSE daemon that hangs),
- * even one who is killed, and even when a file is only closed. So processes of their own look at
- * files, and lend them: the descriptor comes back over a socket, with what the ELF headers say.
+ * A file system may block its caller for ever (a dead NFS server, a hanging FUSE daemon), even a
+ * killed one, and even in close. So helper processes open files and lend them: the descriptor comes
+ * back over a socket, with the content of the ELF headers.
  *
  *   lender (this process) -> starter (forked once, touches no file) -> workers, forked by it
  *
  * There are two workers: one for files of this host's disks and memory, which are lent as they are,
- * and one for far files (network, FUSE), which are copied into memory and sealed, so that who has
- * the descriptor never touches the far file system. A worker that does not get on is left to
- * itself: it is killed, which it may not notice, counted as stuck, and another one takes its place;
- * no further file of that device is asked for until the stuck one has ended, LENDER_PENALTY_NS at
- * least: a wait that can be killed would otherwise be begun again and again. With
- * LENDER_STUCK_FAR_MAX stuck, files are opened on this host's disks and memory alone, so that no
- * number of dead file systems takes the names of programs that are on none of them.
+ * and one for far files (network, FUSE), which are copied into memory and sealed, so that the
+ * receiver never touches the far file system. A worker that hangs is abandoned: it is killed, which
+ * may have no effect, counted as stuck, and replaced; its device is not used until the stuck worker
+ * has ended, and for LENDER_PENALTY_NS at least, because a killable wait would otherwise repeat.
+ * With LENDER_STUCK_FAR_MAX workers stuck, only files on this host's disks and memory are opened,
+ * so that dead file systems cost only their own programs' names.
  *
- * One thread at a time. Nothing here waits but lender_wait, for as long as it is told.
- * Bounds: LENDER_WAITING_MAX requests, LENDER_STUCK_MAX stuck workers, copies of
- * LENDER_COPY_BYTES_MAX.
+ * One thread at a time. Only lender_wait waits, for a bounded time. Bounds: LENDER_WAITING_MAX
+ * requests, LENDER_STUCK_MAX stuck workers, copies of LENDER_COPY_BYTES_MAX.
  */
 #ifndef FIRN_AGENT_FILES_LENDER_H
 #define FIRN_AGENT_FILES_LENDER_H
@@ -102,13 +100,13 @@ bool lender_ask(struct lender *lender, const struct lender_request *request);
 bool lender_take(struct lender *lender, struct lender_answer *ret);
 void lender_answer_free(struct lender_answer *answer); /* closes and frees what is still there */
 
-/* Waits until all is answered but what has to be copied; false when that takes longer. */
+/* Waits for all answers except copies; false on timeout. */
 bool lender_wait(struct lender *lender, int64_t timeout_ns);
 
 /* Readable when there is something to take; changes with lender_look_after. May be -1. */
 int lender_fd(const struct lender *lender);
 
-/* Gives up workers that do not get on, starts others. To be called now and then. */
+/* Abandons hanging workers and starts others. Call it periodically. */
 void lender_look_after(struct lender *lender);
 
 void lender_metrics_register(void); /* once per process */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lender_wire - what the lender and its processes say to each other: one message per packet of a
- * SOCK_SEQPACKET socket, of one program, so plain structs. Texts follow, as long as told.
+ * lender_wire - the messages between the lender and its processes: one per packet of a
+ * SOCK_SEQPACKET socket. Both sides are one program, so they are plain structs, followed by texts.
  */
 #ifndef FIRN_AGENT_FILES_LENDER_WIRE_H
 #define FIRN_AGENT_FILES_LENDER_WIRE_H

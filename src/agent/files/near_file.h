@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * near_file - whether reading a file can end in waiting for somebody else (network, FUSE), and a
- * copy of such files that cannot.
+ * near_file - tells whether reading a file can block on a network or FUSE, and makes local copies
+ * of such files.
  */
 #ifndef FIRN_AGENT_FILES_NEAR_FILE_H
 #define FIRN_AGENT_FILES_NEAR_FILE_H
@@ -15,13 +15,14 @@ bool near_file_is(int fd, uint64_t device);
 /* Whether a device is known to be of this host, without asking it. */
 bool near_file_is_device(uint64_t device);
 
-/* The same of a file that was written to, as process `pid` sees it: on an overlay its upper side.
+/*
+ * The same for a file that was written to, as process `pid` sees it: on an overlay its upper layer.
  */
 bool near_file_is_written(int fd, uint32_t pid);
 
 /*
- * Whether opening the root directory of a process can end in waiting: some file systems ask their
- * server even for /proc/PID/root with O_PATH. Told by the process's mounts; false when it has gone.
+ * True if opening the root directory of a process can block: some file systems ask their server
+ * even for /proc/PID/root with O_PATH. The process's mounts tell; false if it has ended.
  */
 bool near_file_root_may_wait(uint32_t pid);
 

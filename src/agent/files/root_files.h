@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * root_files - opens files of other processes by path, as they see them, for any thread that may
- * wait a moment: one second for a file system that does not answer, ROOT_FILES_WAIT_NS for what is
- * slow. A lender (lender.h) of its own does it: files that are far come as copies in memory, so no
- * descriptor that is given out can keep anybody waiting.
+ * root_files - opens files of other processes by path, as they see them, for threads that may wait:
+ * one second if the file system hangs, ROOT_FILES_WAIT_NS if it is slow. It uses a lender
+ * (lender.h) of its own: far files come as copies in memory, so no descriptor that it returns can
+ * block.
  *
- * All processes that have the same root directory and mounts see the same files. Where one of
- * them had to wait, the others are not kept waiting as well, until the file system answers.
+ * Processes with the same root directory and mounts see the same files. After one had to wait,
+ * requests for the others fail at once until the file system answers.
  *
  * Any thread; one request at a time. Counted references: a thread that was abandoned may hold one.
  */
@@ -43,7 +43,7 @@ int root_files_new(struct root_files **ret, struct err *err);
 struct root_files *root_files_ref(struct root_files *files); /* accepts and returns NULL */
 void root_files_unref(struct root_files *files);	     /* accepts NULL */
 
-/* Nobody waits any more: what is asked for cannot be had from now on. Accepts NULL. */
+/* From now on all requests fail, also waiting ones. Accepts NULL. */
 void root_files_stop(struct root_files *files);
 
 struct root_file root_files_open(struct root_files *files, const struct root_files_wish *wish);

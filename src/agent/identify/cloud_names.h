@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cloud_names - which instance of which cloud this host is, by the metadata service of its cloud:
- * AWS (IMDSv2 alone), GCE, Azure. Off unless it is asked for.
+ * cloud_names - asks the cloud's metadata service which instance this host is: AWS (IMDSv2 only),
+ * GCE, Azure. Off by default.
  *
- * A thread asks, each question for a second at most, and ends when it knows: what an instance is
- * does not change while it runs. Until then it asks again after 10 s, then 20, ... 10 minutes.
- * Finding takes a lock for a moment and never waits. Proxies and redirections are not followed.
+ * A thread asks, with a second for each request, and ends when it has an answer, because an
+ * instance does not change while it runs. Until then it asks again after 10 s, then 20, ... 10
+ * minutes. cloud_names_find only takes a lock and never waits. Proxies and redirections are not
+ * followed.
  */
 #ifndef FIRN_AGENT_IDENTIFY_CLOUD_NAMES_H
 #define FIRN_AGENT_IDENTIFY_CLOUD_NAMES_H
@@ -28,7 +29,7 @@ void cloud_names_free(struct cloud_names *names); /* accepts NULL */
 /* Adds what is known; `names` may be NULL. Any thread. */
 void cloud_names_find(struct cloud_names *names, struct meta_labels *ret);
 
-/* Waits for the first round of questions, no longer than told. */
+/* Waits for the first round of requests, at most timeout_ns. */
 void cloud_names_settle(struct cloud_names *names, int64_t timeout_ns);
 
 #endif

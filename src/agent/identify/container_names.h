@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_names - what is known of the containers of this host, and the threads that ask.
+ * container_names - cached metadata of the containers of this host, and the threads that fetch it.
  *
- * Each socket has a thread, started when a container is first wanted that it may know. A container
- * is asked for when it is first seen, by all sockets that may know it; the first answer holds, and
- * is asked for anew every five minutes while the container is seen. What was found is kept for ten
- * minutes after the container was last seen, so that its last samples have names.
+ * Each socket has a thread, started when a container that it may know is first wanted. All these
+ * sockets are asked when a container is first seen; the first answer is used, and refreshed every
+ * five minutes while the container is seen. Answers are kept for ten minutes after the container
+ * was last seen, so that its last samples have names.
  *
- * A socket that hangs, ends or says nonsense is left alone for a while (1 s, doubling to 60 s);
- * meanwhile nothing waits for it. One that is not there is looked for every ten seconds.
+ * A socket that hangs, closes or gives malformed answers is skipped for a while (1 s, doubling to
+ * 60 s). A missing socket is looked for every ten seconds.
  *
- * Wanting and finding take a lock for a moment and never wait for a socket; they are for one
+ * container_names_want and _find only take a lock and never wait for a socket; they are for one
  * thread. Limits: CONTAINER_NAMES_MAX containers, 32 KiB of text each (meta_labels.h).
  */
 #ifndef FIRN_AGENT_IDENTIFY_CONTAINER_NAMES_H
@@ -38,7 +38,7 @@ void container_names_want(struct container_names *names, struct slice id,
  */
 bool container_names_find(struct container_names *names, struct slice id, struct meta_labels *ret);
 
-/* True if an answer about a new container may come soon: never for longer than a question lasts. */
+/* True if an answer about a new container may come soon: at most as long as a request may take. */
 bool container_names_is_pending(struct container_names *names, int64_t now_ns);
 
 /* Waits for those, no longer than told. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_source - one socket of a container runtime, asked what it knows of one container.
+ * container_source - one socket of a container runtime, which is asked about one container at a
+ * time.
  *
  *   docker:PATH   the Engine API over HTTP/1.1 (Docker, Podman)
  *   cri:PATH      the container runtime interface, gRPC runtime.v1 (containerd, CRI-O)
  *
- * Blocks, CONTAINER_SOURCE_DEADLINE_NS at most for a container. What it says is bounded and read by
- * engine_answer and cri_answer. A path that is not there is looked for in the root of process 1:
- * an agent in a container sees the host's processes.
+ * Blocks, CONTAINER_SOURCE_DEADLINE_NS at most for a container. Answers are bounded, and read by
+ * engine_answer and cri_answer. A missing path is looked for in the root of process 1, because an
+ * agent in a container may see the host's processes.
  *
  * One thread, but for container_source_cancel.
  */

@@ -10,7 +10,7 @@
  * as meta labels of Kubernetes: namespace, pod_name, pod_uid, pod_container_{id,name,image},
  * pod_{label,labelpresent,annotation,annotationpresent}_*, and containerd's.
  *
- * Answers list what they like: only what has the id that was asked for counts.
+ * Answers may list anything: only entries with the wanted id count.
  */
 #ifndef FIRN_AGENT_IDENTIFY_CRI_ANSWER_H
 #define FIRN_AGENT_IDENTIFY_CRI_ANSWER_H

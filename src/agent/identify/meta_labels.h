@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meta_labels - names and values that are known of a process, as relabelling sees them. The names
- * are those of Parca's agent and of Prometheus' service discovery (docs/labels.md).
+ * meta_labels - labels of a process for relabelling rules. The names are those of Parca's agent and
+ * of Prometheus' service discovery (docs/labels.md).
  *
- * A name is there once: what is added later is another value of it. Zero-initialised is empty.
- * Limits: META_LABELS_MAX labels, META_LABELS_BYTES_MAX of text, META_LABELS_VALUE_MAX for a value;
- * what is over them, and what is no UTF-8, is left out, never cut. Not thread-safe.
+ * Each name is there once: adding it again replaces the value. Zero-initialised is empty. Limits:
+ * META_LABELS_MAX labels, META_LABELS_BYTES_MAX of text, META_LABELS_VALUE_MAX for a value; labels
+ * beyond them, or not in UTF-8, are left out, never cut. Not thread-safe.
  */
 #ifndef FIRN_AGENT_IDENTIFY_META_LABELS_H
 #define FIRN_AGENT_IDENTIFY_META_LABELS_H

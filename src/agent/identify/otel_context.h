@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otel_context - what a program says of itself by OpenTelemetry's process context (OTEP 4719): its
- * service's name and version, its environment, and other attributes of its resource.
+ * otel_context - reads OpenTelemetry's process context (OTEP 4719) of a program: its service's name
+ * and version, its environment, and other resource attributes.
  *
  *   /proc/PID/maps -> a mapping called OTEL_CTX -> header of 32 bytes -> the payload, anywhere in
  *   the process's memory: a protobuf message ProcessContext { Resource resource = 1; repeated
  *   KeyValue attributes = 2; }
  *
  * An attribute `service.name` becomes the meta label `__meta_otel_service_name`. Texts, numbers and
- * truth values are taken; lists, maps and bytes are left out. All of it is a stranger's: bounded by
+ * booleans are used; lists, maps and bytes are left out. The input is hostile: bounded by
  * OTEL_CONTEXT_BYTES_MAX and the limits of meta_labels.
  */
 #ifndef FIRN_AGENT_IDENTIFY_OTEL_CONTEXT_H

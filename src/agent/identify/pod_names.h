@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod_names - what Kubernetes' API server says of the pods of this node, their containers and their
- * owners, as meta labels (__meta_kubernetes_*).
+ * pod_names - meta labels (__meta_kubernetes_*) of the pods of this node, their containers and
+ * owners, from Kubernetes' API server.
  *
  * Two threads. One lists and watches the pods of this node (remote/kubernetes), so that a pod is
- * known before its first container runs; one asks who owns a ReplicaSet or Job where the names do
- * not tell (workload.h), and for the labels of the node where these are wanted, each five minutes.
- * A pod is found by its uid, which stands in the path of control groups, or by the id of a
- * container; static pods by the uid that the kubelet gave them (kubernetes.io/config.mirror). One
- * that has gone keeps its names for ten minutes.
+ * known before its first container runs; the other asks who owns a ReplicaSet or Job if the names
+ * do not tell (workload.h), and every five minutes for the labels of the node, if wanted. A pod is
+ * found by its uid, which is in the path of control groups, or by the id of a container; static
+ * pods by the uid from the kubelet (kubernetes.io/config.mirror). A deleted pod is kept for ten
+ * minutes.
  *
- * Finding takes a lock for a moment and never waits for the server. A server that hangs, or lies,
- * costs its threads alone; what it tells of other nodes is not taken. Limits: POD_NAMES_MAX pods,
- * POD_NAMES_BYTES_MAX of text; what is beyond is left out and counted.
+ * pod_names_find only takes a lock and never waits for the server. A server that hangs blocks only
+ * these threads; pods of other nodes are ignored. Limits: POD_NAMES_MAX pods, POD_NAMES_BYTES_MAX
+ * of text; pods beyond them are left out and counted.
  */
 #ifndef FIRN_AGENT_IDENTIFY_POD_NAMES_H
 #define FIRN_AGENT_IDENTIFY_POD_NAMES_H

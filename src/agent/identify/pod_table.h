@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod_table - the pods of this node, as Kubernetes' API told them, and who owns them. Plain data of
- * one thread at a time.
+ * pod_table - the pods of this node and their owners, from Kubernetes' API. Plain data of one
+ * thread at a time.
  *
- * A list marks what it has; pod_table_end_list lets the others go. What has gone is kept until
+ * A list marks its pods; pod_table_end_list marks the others as gone. These stay until
  * pod_table_sweep.
  */
 #ifndef FIRN_AGENT_IDENTIFY_POD_TABLE_H
@@ -41,9 +41,9 @@ void pod_table_find(const struct pod_table *table, const struct cgroup *cgroup,
 bool pod_table_knows_all(const struct pod_table *table, struct slice pod_uid, struct slice id);
 
 /*
- * The next owner to ask for at `now_ns`: appends the path of its URL, and true. Then what the
- * server says of it, its metadata, or NULL when it is not to be had (then the names tell what they
- * may), or that it is to be asked for again later.
+ * The next owner to ask for at `now_ns`: true, and appends the path of its URL. Then pass the
+ * server's answer: its metadata; NULL if it cannot be had (the names are used then); or that it is
+ * to be asked for again later.
  */
 bool pod_table_next_owner(const struct pod_table *table, int64_t now_ns, struct strbuf *ret_path);
 void pod_table_answer_owner(struct pod_table *table, struct slice path, const json_t *metadata);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_reading - reads what a process says of itself, as meta labels:
+ * process_reading - reads the meta labels that a process declares itself:
  *
  *   /proc/PID/cmdline   `__meta_process_cmdline`, its first META_LABELS_VALUE_MAX bytes
  *   /proc/PID/environ   `__meta_env_var_NAME`, of known names and of those that the configuration
  *                       asks for: nothing else of an environment is kept, it has secrets in it
  *   its memory          `__meta_otel_...`, its process context (otel_context.h)
  *
- * All of these are pages of the process, which may make the reader wait for as long as it likes: to
- * be called on a thread that may be abandoned (files/job_thread.h).
+ * All of these are memory of the process, which can block the reader for as long as it likes: call
+ * it on a thread that may be abandoned (files/job_thread.h).
  */
 #ifndef FIRN_AGENT_IDENTIFY_PROCESS_READING_H
 #define FIRN_AGENT_IDENTIFY_PROCESS_READING_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload - what a pod is one of: its deployment, stateful set, daemon set or job.
+ * workload - the deployment, stateful set, daemon set or job of a pod.
  *
- * Without the API server, which alone knows owners, the labels tell that the controllers of
- * Kubernetes put on their pods, together with how they name them:
+ * Only the API server knows owners. Without it, the labels that Kubernetes' controllers put on
+ * pods, together with the pods' names, tell:
  *
  *   pod-template-hash H, a pod "NAME-H-xxxxx"          ReplicaSet NAME-H of deployment NAME
  *   statefulset.kubernetes.io/pod-name, "NAME-N"       StatefulSet NAME
  *   controller-revision-hash, pod-template-generation  DaemonSet NAME of "NAME-xxxxx"
  *   batch.kubernetes.io/job-name, job-name             Job
  *
- * Where name and label do not fit (names that were cut), nothing is said. With the API server
- * (pod_names.h) the controller is told, and only who owns that is to be found.
+ * If name and label do not fit (truncated names), there is no workload. The API server
+ * (pod_names.h) tells the controller, and only its owner has to be found.
  */
 #ifndef FIRN_AGENT_IDENTIFY_WORKLOAD_H
 #define FIRN_AGENT_IDENTIFY_WORKLOAD_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code_map - what the generated code of one process is called: address ranges, sorted, without
- * overlaps.
+ * code_map - names of the generated code of one process: sorted address ranges without overlaps.
  *
  * A map never changes once it is built, so one thread may look things up in it while another
  * builds its successor: the map before and everything that was added to a builder since, where

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code_name - what runtimes write as the name of generated code, to function, file and line.
+ * code_name - parses the names that runtimes write for generated code into function, file and line.
  *
- * Only what is certain is taken apart; any other name is the function as it stands:
+ * Only known forms are parsed; any other name is the function as it is:
  *
  *     JS:*parse /srv/app/a.js:12:3         V8: kind:tier and name, file:line:column (Node.js)
  *     LazyCompile:~  node:internal/x:1:1   V8 before version 9.2; no name: "(anonymous)"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code_reader - reads one perf map or jitdump file bit by bit while a process writes it.
+ * code_reader - reads one perf map or jitdump file incrementally while a process writes it.
  *
  * Each turn goes on where the last one ended: at the end of the last whole line or record. A file
- * that has become shorter, or whose bytes before that place have changed, was written anew, and is
- * read from its beginning; so is another file adopted in its place. A copy may begin where the
- * reader ended, less what it compares. One thread at a time.
+ * that became shorter, or whose bytes before that place have changed, was rewritten, and is read
+ * from its beginning; so is another file adopted in its place. A copy may begin where the reader
+ * ended, minus the bytes that it compares. One thread at a time.
  *
  * Bounds: CODE_READER_TURN_BYTES read in a turn; of perf maps over CODE_READER_PERF_MAP_BYTES_MAX
  * only the end, which is the newest; names are cut at CODE_READER_NAME_BYTES_MAX.
@@ -51,7 +51,7 @@ struct code_reader {
 void code_reader_init(struct code_reader *reader, enum code_format format);
 void code_reader_fini(struct code_reader *reader);
 
-/* Takes the file over, which may be the one read so far; fd -1 = leaves all as it is. */
+/* Takes ownership of the file, which may be the one read so far; fd -1 changes nothing. */
 void code_reader_adopt(struct code_reader *reader, const struct code_file *file);
 
 /* What has to be there of a copy. */

@@ -11,8 +11,8 @@
  * when the window ended, and the newest entry wins. So a name can be wrong only for code that
  * another has replaced within the same window.
  *
- * A file system that does not answer (FUSE) costs one of the processes that open files
- * (files/root_files.h), a second of the thread, and its users their names until it answers.
+ * A file system that hangs (FUSE) blocks a helper process (files/root_files.h) and costs the thread
+ * a second; its users have no names until it answers.
  *
  * All functions are for the drain thread. Bounds: JIT_PROCESSES_MAX, JIT_BYTES_MAX (over which
  * the longest unused are forgotten), JIT_OPEN_MAX, and those of code_map and code_reader. Reading

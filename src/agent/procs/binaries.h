@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binaries - the files that processes map executable, each known once by how the kernel names it
- * (bpf/table.h: inode, device, change of contents), however many processes map it.
+ * binaries - the files that processes map executable, each once by the kernel's key (bpf/table.h:
+ * inode, device, change of contents), however many processes map it.
  *
  * A binary is known by its key alone at first: the process may have ended before anyone could open
- * the file. Whoever maps the same file next fills it in (binaries_fill), for all who refer to it.
- * Its file stays open ("pinned") for a while, so that its symbols can be read although the process
- * or the path has gone: until it is announced (binaries_take_news), which happens to binaries that
- * frames lie in, and at most PIN_KEEP. Files that are no ELF are remembered too, so that they are
- * looked at once.
+ * the file. The next process that maps the file fills it in (binaries_fill), for all references.
+ * The file stays open ("pinned") for a while, so that its symbols can be read when process or path
+ * are gone: until it is announced (binaries_take_news), which happens if frames lie in it, and at
+ * most PIN_KEEP. Files that are not ELF are remembered too, so that they are inspected once.
  *
  * Owned by the drain thread. Bounds: BINARIES_MAX; over it the oldest unused ones go.
  * BINARIES_PINNED_MAX files open; over it they are opened again when they are needed.

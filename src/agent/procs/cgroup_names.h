@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup_names - the text of /proc/PID/cgroup by the cgroup's number, learnt from any process in
- * it: for processes that end before their own could be read, and to spare reading it.
+ * cgroup_names - caches the text of /proc/PID/cgroup by the cgroup's number: for processes that end
+ * before theirs could be read, and to save reading.
  *
  * The number is that of the unified hierarchy, which the kernel never uses twice. Where that
  * hierarchy is not in use, all processes have its root and the number says nothing: such text is

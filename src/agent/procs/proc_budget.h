@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_budget - how much CPU time may go into reading /proc and opening files: a share of one core,
- * after a burst (an agent that starts has many processes to get to know).
+ * proc_budget - bounds the CPU time for reading /proc and opening files: a share of one core, after
+ * a burst (a starting agent has many processes to read).
  *
- * A host that starts thousands of processes per second must not drown the agent: what is over the
- * budget is not read, counted, and tried again with a later sample.
+ * A host may start thousands of processes per second: reads over the budget are skipped, counted,
+ * and tried again with a later sample.
  */
 #ifndef FIRN_AGENT_PROCS_PROC_BUDGET_H
 #define FIRN_AGENT_PROCS_PROC_BUDGET_H

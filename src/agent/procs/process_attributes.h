@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_attributes - what processes say of themselves (identify/process_reading.h), read by a
- * thread of its own (firn-attributes) while samples go on being taken.
+ * process_attributes - a thread (firn-attributes) that reads the labels that processes declare
+ * themselves (identify/process_reading.h), while sampling continues.
  *
- * A process is read when it is first seen, and again after 2 s, 10 s, a minute, and then each five
- * minutes while it has samples: a program publishes its context when its libraries are set up,
- * which is why none is looked for in its first second. The next reading is at least a thousand
- * times as far away as the last one took, so one process never costs more than a thousandth of a
- * core.
+ * A process is read when it is first seen, after 2 s, 10 s, a minute, and then every five minutes
+ * while it has samples. A program publishes its context after its libraries are set up, so none is
+ * looked for in its first second. The pause after a reading is at least a thousand times as long as
+ * the reading, so one process never costs more than a thousandth of a core.
  *
  * For the drain thread, like the processes.
  */

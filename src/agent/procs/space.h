@@ -3,9 +3,8 @@
  * space - lists of executable mappings, as processes had them at some time.
  *
  * A list never changes: a process whose mappings change gets another one. So a stack that was
- * counted together with its list can be looked up whenever that is convenient, and an address that
- * meant one library before and another one after is never mixed up. Equal lists are one: forked
- * children share their parent's.
+ * counted with its list can be looked up later, and an address that was in one library before and
+ * in another after is never confused. Equal lists are shared: forked children use their parent's.
  *
  * Lists are sorted by address, without overlaps. Indexes are dense and stay valid until
  * spaces_sweep; lists without references live on until then. Owned by the drain thread. Bounds:

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * space_parts - records of kind RECORD_SPACE to whole lists of mappings.
+ * space_parts - assembles records of kind RECORD_SPACE into whole lists of mappings.
  *
  * A process with many mappings needs several records. Each CPU sends the parts of one reading in
- * order, but other CPUs' records lie between them. A part that is missing makes the whole reading
- * worthless; it is counted and nothing of it is used. Nothing of a record is believed unchecked:
- * lengths, counts, order and overlaps. Bounds: one unfinished reading per CPU, each of at most
- * SPACE_PARTS_MAX parts. Not thread-safe.
+ * order, but other CPUs' records lie between them. A reading with a missing part is counted and
+ * dropped. Records are checked: lengths, counts, order and overlaps. Bounds: one unfinished reading
+ * per CPU, each of at most SPACE_PARTS_MAX parts. Not thread-safe.
  */
 #ifndef FIRN_AGENT_PROCS_SPACE_PARTS_H
 #define FIRN_AGENT_PROCS_SPACE_PARTS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code_memory - another process's memory by whole pages, of which the last ones are kept: methods
- * lie side by side, and so do their names.
+ * code_memory - reads another process's memory by whole pages and caches the last ones, because
+ * methods and their names lie side by side.
  *
- * Bounds: CODE_MEMORY_READS_MAX, so that structures which lead in circles, or to ever more, end.
- * Whoever loops asks code_memory_is_spent.
+ * Bounds: CODE_MEMORY_READS_MAX, against structures that are cyclic or endless. Loops ask
+ * code_memory_is_spent.
  */
 #ifndef FIRN_AGENT_RUNTIME_CODE_MEMORY_H
 #define FIRN_AGENT_RUNTIME_CODE_MEMORY_H
@@ -24,7 +24,7 @@ struct code_memory {
 	uint8_t pages[CODE_MEMORY_PAGES][CODE_MEMORY_PAGE];
 };
 
-/* What is kept holds for as long as this does: make it anew for each look. */
+/* The cache is never refreshed: make a new one for each look. */
 struct code_memory *code_memory_new(const struct memory_reader *memory);
 
 /* Nothing can be read any more, and what was read last may be missing. */

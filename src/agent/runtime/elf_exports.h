@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_exports - looks names up in an ELF file: what it exports, by the hash table that the dynamic
- * linker uses, also in files that were stripped; and local functions, where they were left in.
+ * elf_exports - looks up symbols of an ELF file: exported ones by the dynamic linker's hash table,
+ * which stripping leaves, and local functions, if the file has them.
  *
- * For 64-bit little-endian files. Reads with pread, a few small pieces for an exported name. A file
- * is a stranger's: all offsets and lengths are checked, a look-up in the hash table ends after
+ * For 64-bit little-endian files. Reads with pread, a few small pieces for an exported name. Files
+ * are hostile: all offsets and lengths are checked, a look-up in the hash table ends after
  * ELF_EXPORTS_CHAIN_MAX names, and tables of local symbols over ELF_EXPORTS_TABLE_MAX bytes are not
  * read. One thread at a time; the file and its description are borrowed.
  */
@@ -47,8 +47,8 @@ size_t elf_exports_find_local(const struct elf_exports *symbols, const char *pre
 uint32_t elf_exports_relocation(const struct elf_exports *symbols, uint64_t address);
 
 /*
- * What the words of a table of pointers, `count` from an address on, are once the file is loaded at
- * its own addresses; 0 = not known, as where a word is another file's symbol.
+ * The relocated words of a table of `count` pointers, as if the file were loaded at its own
+ * addresses; 0 = not known, such as a symbol of another file.
  */
 void elf_exports_pointers(const struct elf_exports *symbols, uint64_t address, uint64_t *ret,
 			  size_t count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function_parts - the parts of a function that its compiler put elsewhere ("f.cold"), in files
- * whose symbols were stripped, too.
+ * function_parts - finds the parts of a function that the compiler put elsewhere ("f.cold"), in
+ * stripped files, too.
  *
- * Such a part has unwind information of its own, by which its frame is there from its first
- * instruction on, as no function's is; and the function jumps into it. Which of the two is the
- * larger is not said: the loop of an interpreter may have next to all of its code in the part.
+ * Such a part has unwind information of its own, in which the frame exists from the first
+ * instruction on, unlike in any function; and the function jumps into it. Either may be the larger:
+ * nearly all of an interpreter's loop may be in the part.
  *
  * For x86-64. Reads .eh_frame_hdr (at most FUNCTION_PARTS_TABLE_MAX bytes) and the function's code
  * (at most FUNCTION_PARTS_CODE_MAX). Format: LSB 5, chapter 10.6. One thread at a time.

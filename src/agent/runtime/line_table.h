@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * line_table - which line each instruction of a function belongs to, as one piece of bytes that a
- * struct script_code keeps: where the instructions begin (the low half of the address), how many
- * they are, and for each at which another line begins its number and the line.
+ * line_table - the line of each instruction of a function, as bytes in a struct script_code: where
+ * the instructions begin (the low half of the address), their number, and an entry (instruction,
+ * line) wherever the line changes.
  *
- * What a runtime's own tables say is put in once; they are the process's, so any number may come:
- * a line over INT32_MAX is 0, not known, and changes over LINE_TABLE_LINES_MAX are left out.
+ * The numbers come from the process, so any may occur: a line over INT32_MAX becomes 0 (not known),
+ * and entries over LINE_TABLE_LINES_MAX are left out.
  */
 #ifndef FIRN_AGENT_RUNTIME_LINE_TABLE_H
 #define FIRN_AGENT_RUNTIME_LINE_TABLE_H

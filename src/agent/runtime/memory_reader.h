@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_reader - reads another process's memory, or what stands for it in a test. What is read
- * may have changed at the next look, and may say anything.
+ * memory_reader - reads another process's memory, or a test's. The content is hostile, and may
+ * change between reads.
  */
 #ifndef FIRN_AGENT_RUNTIME_MEMORY_READER_H
 #define FIRN_AGENT_RUNTIME_MEMORY_READER_H
@@ -23,7 +23,7 @@ static inline bool memory_read(const struct memory_reader *memory, uint64_t addr
 }
 
 /*
- * The memory of a process, by process_vm_readv. May wait as long as the process wants it to: pages
+ * The memory of a process, by process_vm_readv. May block for as long as the process wants: pages
  * may be behind a file system, or a userfaultfd.
  */
 struct process_memory {

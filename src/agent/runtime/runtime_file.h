@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_file - what language runtime a binary is, told by the symbols that it exports and not by
- * its name: a runtime is at home in a library, in a program of its own, or in another's.
+ * runtime_file - which language runtime a binary has, by its exported symbols, not by its name: a
+ * runtime may be in a library, in its own program, or embedded in another.
  *
  * Made once per binary, from the file alone; nothing changes afterwards. Reading is bounded; the
  * file may say anything, so that everything taken from it is checked when it is used.
@@ -37,7 +37,7 @@ enum runtime_kind {
 	RUNTIME_KINDS
 };
 
-/* What the kind's code objects are read by. */
+/* The layout by which code objects of the kind are read. */
 struct runtime_layout {
 	enum runtime_kind kind;
 	union {
@@ -77,7 +77,7 @@ struct runtime_file {
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 /*
- * Adds a function, and the parts of it that its compiler put elsewhere. False when the file has no
+ * Adds a loop function, with the parts that the compiler put elsewhere. False if the file has no
  * such code.
  */
 bool runtime_file_add_loop(struct runtime_file *file, const struct elf_exports *symbols,

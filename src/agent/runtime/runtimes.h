@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtimes - the processes that run an interpreter, and what the code objects in their samples are
- * called. The way in to agent/runtime.
+ * runtimes - the processes that run an interpreter, and the names of the code objects in their
+ * samples. The interface of agent/runtime.
  *
  *   a list of mappings with a runtime's binary -> how to read its frames, for the kernel's program
  *   a new stack with such frames -> code objects that have no name yet -> script_reader
  *   the end of a window -> names
  *
- * A code object is known by its address and a proof of its contents: one that came to the place of
- * another has a name of its own. What has gone before it could be read has none; a child that was
- * forked without exec has its parent's objects at the same addresses, and is helped out by it.
+ * A code object is known by its address and a proof of its contents, so a new object at the same
+ * place gets its own name. An object that was freed before it could be read has no name. A child
+ * forked without exec has its parent's objects at the same addresses, and uses the parent's names.
  *
  * All functions are for the drain thread. Bounds: RUNTIMES_PROCESSES_MAX, and
- * RUNTIMES_PROCESS_BYTES_MAX of names each, over which those unused for longest go.
+ * RUNTIMES_PROCESS_BYTES_MAX of names each, beyond which the least recently used are dropped.
  */
 #ifndef FIRN_AGENT_RUNTIME_RUNTIMES_H
 #define FIRN_AGENT_RUNTIME_RUNTIMES_H
@@ -42,7 +42,9 @@ struct runtimes_options {
 struct runtimes *runtimes_new(const struct runtimes_options *options);
 void runtimes_free(struct runtimes *runtimes); /* accepts NULL */
 
-/* The process has these mappings: when there is a runtime in them its frames are read from now on.
+/*
+ * Tells the mappings of a process: if one is a runtime's, the process's frames are read from now
+ * on.
  */
 void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		   const struct space *space, int64_t now_ns);
@@ -58,14 +60,14 @@ bool runtimes_has_code(const struct runtimes *runtimes, const struct process_ide
 void runtimes_note_code(struct runtimes *runtimes, const struct process_identity *identity,
 			uint64_t address, int64_t now_ns);
 
-/* After a few samples: sees to it that what is wanted is read, and takes what has been. */
+/* After a few samples: queues the wanted reads, and takes finished ones. */
 void runtimes_turn(struct runtimes *runtimes, int64_t now_ns);
 
 /* When `turn` is to be called again at the latest, CLOCK_MONOTONIC; INT64_MAX = it does not matter.
  */
 int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns);
 
-/* At the end of a window: the same, and waits for it, at most so long. */
+/* At the end of a window: the same, and waits for the reads, at most timeout_ns. */
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns);
 
 /* The code of a frame (two words); NULL = it could not be read. Until the next call of `turn`. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * script_code - what a code object of an interpreter says: function, file, lines.
- */
+/* script_code - the function, file and lines of an interpreter's code object. */
 #ifndef FIRN_AGENT_RUNTIME_SCRIPT_CODE_H
 #define FIRN_AGENT_RUNTIME_SCRIPT_CODE_H
 

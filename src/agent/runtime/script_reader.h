@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script_reader - what the thread `firn-runtime` does: it reads code objects out of processes, job
- * by job (files/job_thread.h says what becomes of a process that makes it wait).
+ * script_reader - the work of the thread `firn-runtime`: it reads code objects from processes, job
+ * by job (files/job_thread.h says what happens if a process makes it wait).
  *
  * The drain thread makes jobs and takes them back when they are done.
  */

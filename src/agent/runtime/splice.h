@@ -2,8 +2,8 @@
 /*
  * splice - puts the frames of an interpreter between the native ones.
  *
- * Each call of the interpreter's loop runs one run of the interpreter's frames, and both lists are
- * in order, so they are paired by count. Where the counts differ:
+ * Each native frame of the interpreter's loop runs one run of interpreter frames, and both lists
+ * are in order, so they are paired by count. If the counts differ:
  *
  *   the native walk was cut     runs beyond its loops are outside of all that it shows; so where
  *                               there are marks of SCRIPT_OTHER_STACK
@@ -48,10 +48,9 @@ enum splice_native {
 };
 
 /*
- * The same of a runtime whose functions have native frames of their own, of which `words` say the
- * number (SCRIPT_PLACE_SHIFT): the function stands for generated code, and inside of the
- * interpreter's, that of its leaf included. A function's native frame has its step before it,
- * unless it stands for it.
+ * The same for a runtime whose functions have native frames of their own; `words` say which
+ * (SCRIPT_PLACE_SHIFT). A function replaces a native frame of generated code, and comes inside of
+ * one of the interpreter. Steps of kept native frames come before those of their functions.
  */
 size_t splice_places(const uint8_t *natives, size_t native_count, const uint64_t *words,
 		     size_t script_count, struct splice_step *steps);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread_variable - how a variable of each thread is found in a binary, by the code of small
- * exported functions that read it: which word of the global offset table, and the relocation of
- * that word says in what way. Works without symbols other than exported ones.
+ * thread_variable - finds a thread-local variable in a binary, from the code of small exported
+ * functions that read it: it shows which word of the global offset table is used, and the
+ * relocation of that word shows how. Needs exported symbols only.
  */
 #ifndef FIRN_AGENT_RUNTIME_THREAD_VARIABLE_H
 #define FIRN_AGENT_RUNTIME_THREAD_VARIABLE_H
@@ -38,7 +38,7 @@ struct thread_variable {
 	uint64_t at; /* as state_at of struct script_process, with virtual addresses */
 };
 
-/* By the first of these exported functions that is there and reads such a variable. */
+/* Uses the first of these exported functions that exists and reads such a variable. */
 bool thread_variable_find(const struct elf_exports *symbols, const char *const *readers,
 			  size_t count, struct thread_variable *ret);
 

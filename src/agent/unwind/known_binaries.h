@@ -3,8 +3,8 @@
  * known_binaries - the binaries that the loader has heard of, by file key, each with a stable id
  * below UNWIND_BINARIES_MAX.
  *
- * The loader's lock protects it. Binaries are added by whoever asks for a table, and removed by
- * the worker alone; so the worker may look at one that it found without holding the lock.
+ * The loader's lock protects it. Callers that want a table add binaries, and only the worker
+ * removes them; so the worker may use one that it found without holding the lock.
  */
 #ifndef FIRN_AGENT_UNWIND_KNOWN_BINARIES_H
 #define FIRN_AGENT_UNWIND_KNOWN_BINARIES_H

@@ -8,11 +8,10 @@
  * The maps and the layout are those of bpf/table.h. A binary without unwind information gets an
  * entry too, with no segments. The vdso is loaded at the start and stays.
  *
- * When the chunks are full, room is made where it hurts least: the tables that have to go there
- * were used longest ago, and none of them during the last `keep_ns`. So a set of binaries that is
- * larger than the budget does not push itself out in turns: who comes late waits, and is counted.
- * When the unwinder has looked for it again half a second later, what was unused for a tenth of
- * that time has to go, too.
+ * When the chunks are full, the least recently used tables are evicted, if none was used during the
+ * last `keep_ns`. So a set of binaries larger than the budget does not thrash: a late table waits,
+ * and is counted. If the unwinder has looked for it again half a second later, tables unused for a
+ * tenth of `keep_ns` are evicted, too.
  *
  * Any thread may call. Nothing here waits for the disk or for a build, but start and free.
  *
@@ -57,9 +56,9 @@ int unwind_loader_start(const struct unwind_loader_options *options, struct unwi
 void unwind_loader_free(struct unwind_loader *loader);
 
 /*
- * True if unwind_loader_want would do nothing for this file: its table is loaded, it is waiting,
- * it has no unwind information, or it failed and it is too early to try again. A look into a hash
- * table under a lock: ask before opening a file.
+ * True if unwind_loader_want would do nothing for this file: its table is loaded or waiting, it has
+ * no unwind information, or it failed and it is too early to try again. Cheap (a hash look-up under
+ * a lock): call it before opening a file.
  */
 bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key *key);
 
@@ -74,8 +73,8 @@ bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key
 			const char *build_id, const char *path);
 
 /*
- * Says of a file that is not known that it could not be opened, so that stacks through it say so
- * in place of "not loaded yet". It may be asked for at any time.
+ * Notes that an unknown file could not be opened, so that stacks through it say so instead of "not
+ * loaded yet". It may be wanted again at any time.
  */
 void unwind_loader_cannot_open(struct unwind_loader *loader, const struct file_key *key,
 			       const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plt_rows - unwind rows of procedure linkage tables, for linkers that write none for them (lld,
- * gold with some options). The forms of lld and of GNU ld on x86-64 and arm64, told by their code.
+ * plt_rows - unwind rows of procedure linkage tables whose linkers write none (lld, gold with some
+ * options). Recognises the code of lld and GNU ld on x86-64 and arm64.
  */
 #ifndef FIRN_AGENT_UNWIND_PLT_ROWS_H
 #define FIRN_AGENT_UNWIND_PLT_ROWS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_rule - rules as rows say them by themselves (bpf/table.h, TABLE_RULE_LISTED): what nearly all
- * code of x86-64 needs. Thread-safe: no state.
+ * row_rule - packs the rules that nearly all x86-64 code needs into rows (bpf/table.h,
+ * TABLE_RULE_LISTED). Thread-safe: no state.
  */
 #ifndef FIRN_AGENT_UNWIND_ROW_RULE_H
 #define FIRN_AGENT_UNWIND_ROW_RULE_H

@@ -18,9 +18,9 @@ struct segment_writer *segment_writer_new(int fd, const char *name);
 void segment_writer_free(struct segment_writer *writer); /* accepts NULL */
 
 /*
- * From `offset` on, `rule` holds. Offsets ascend, or stay equal: then the last one counts. Before
- * the first row nothing is known. When the table is full (TABLE_SEGMENTS_MAX), rows are taken
- * and forgotten. Errors: of writing.
+ * From `offset` on, `rule` holds. Offsets ascend; of equal ones the last counts. Before the first
+ * row nothing is known. When the table is full (TABLE_SEGMENTS_MAX), further rows are dropped.
+ * Errors: of writing.
  */
 int segment_writer_row(struct segment_writer *writer, uint64_t offset,
 		       const struct unwind_rule *rule, struct err *err);

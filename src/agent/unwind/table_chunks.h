@@ -54,14 +54,14 @@ bool table_chunks_find_free(const struct table_chunks *chunks, uint32_t pages,
 
 /*
  * The pages whose owners were used longest ago: used_at_ns[owner], where INT64_MAX means that the
- * owner has to stay. False when owners that have to stay are everywhere.
+ * owner must stay. False if no range is free of such owners.
  */
 bool table_chunks_find_used(const struct table_chunks *chunks, uint32_t pages,
 			    const int64_t *used_at_ns, struct table_place *ret);
 
 /*
- * Pages that are free, or would be without those owners that need not stay, in all chunks that
- * there may be. NULL: none may go.
+ * How many pages are free, or belong to owners that need not stay, in all chunks that may be made.
+ * NULL: all must stay.
  */
 uint64_t table_chunks_pages_to_be_had(const struct table_chunks *chunks, const int64_t *used_at_ns);
 

@@ -3,10 +3,10 @@
  * table_file - the unwind table of one binary in a file: a header, then the image of each segment
  * in the layout of bpf/table.h. docs/formats/unwind_table.md tells it byte by byte.
  *
- * Opening checks everything, images included, so that whoever copies an image into the BPF maps
- * need not look at it. A damaged file is ERR_CORRUPT, one of another version ERR_UNSUPPORTED; a
- * damaged segment is left out, and counted, as long as there is a sound one.
- * Numbers are in the host's byte order: table files never leave the host.
+ * Opening checks everything, images included, so that an image can be copied into the BPF maps
+ * unchecked. A damaged file is ERR_CORRUPT, one of another version ERR_UNSUPPORTED; a damaged
+ * segment is left out, and counted, as long as there is a sound one. Numbers are in the host's byte
+ * order: table files never leave the host.
  */
 #ifndef FIRN_AGENT_UNWIND_TABLE_FILE_H
 #define FIRN_AGENT_UNWIND_TABLE_FILE_H

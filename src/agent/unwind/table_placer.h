@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table_placer - gives tables to the BPF unwinder and takes them away again: the maps `chunks` and
- * `tables` of bpf/table.h, and the order of steps in which a running program never reads a table
- * that is being replaced.
+ * table_placer - puts tables into the maps of the BPF unwinder (`chunks` and `tables` of
+ * bpf/table.h) and removes them, in an order in which a running program never reads a table that is
+ * being replaced.
  *
- * Room for a table is looked for in free pages, then in a new chunk, then where the tables that
- * have to go were used longest ago; whose they are and when they were used its owner says.
+ * It takes free pages, else a new chunk, else pages of the least recently used tables; the owner
+ * says when tables were used.
  *
  * Owned by one thread.
  */

@@ -4,7 +4,7 @@
  * does not say so: the entry point and the C library musl's __clone, which are assembly without
  * any, and glibc's __start_context, whose information is for a caller that it has not.
  *
- * There a walk has arrived at the end of the stack, and must not go on. Recognised by the code.
+ * A walk that arrives there is complete, and must end. The code is recognised.
  */
 #ifndef FIRN_AGENT_UNWIND_THREAD_START_H
 #define FIRN_AGENT_UNWIND_THREAD_START_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind_sources - all that a binary tells about how to unwind it, behind one interface: lists of
- * functions by file offset, and the rows of each.
+ * unwind_sources - all unwind information of a binary behind one interface: lists of functions by
+ * file offset, and the rows of each.
  *
- * Part of table_build. A source that makes no sense is left out and counted; it does not take the
- * others with it. One thread at a time.
+ * Part of table_build. A malformed source is left out and counted; the others are still used. One
+ * thread at a time.
  */
 #ifndef FIRN_AGENT_UNWIND_UNWIND_SOURCES_H
 #define FIRN_AGENT_UNWIND_UNWIND_SOURCES_H

@@ -3,10 +3,11 @@
  * elf_origin - which release of a program an ELF file is, and what made it, as the file itself
  * says:
  *
- *   .go.buildinfo     version and revision of the main module, Go's version (package
- * debug/buildinfo of Go's library: inline strings since 1.18, pointers before) .note.package
- * version of the package that it was built for (systemd.io/PACKAGE_METADATA_FOR_ EXECUTABLE_FILES)
- *   .comment          the compiler
+ *   .go.buildinfo   version and revision of the main module, Go's version (package
+ *                   debug/buildinfo of Go's library: inline strings since 1.18, pointers before)
+ *   .note.package   version of the package that it was built for
+ *                   (systemd.io/PACKAGE_METADATA_FOR_EXECUTABLE_FILES)
+ *   .comment        the compiler
  *
  * Reads with pread, bounded by ELF_ORIGIN_BYTES_MAX. What a file leaves out, and what is no sound
  * text, is empty. The texts are the caller's, by elf_origin_free.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beam_file - what is found out of a binary that has Erlang's runtime in it: its version, where the
- * tables of modules and of atoms are, and how a thread finds its scheduler.
+ * beam_file - reads from a binary with Erlang's runtime: its version, where the tables of modules
+ * and of atoms are, and how a thread finds its scheduler.
  *
- * The offsets in structures come from a table by version; what the binary does not export, from the
- * code of small functions that it does. Works in stripped files.
+ * Offsets in structures come from a table by version; variables that are not exported, from the
+ * code of small exported functions. Works for stripped files.
  */
 #ifndef FIRN_AGENT_RUNTIME_BEAM_BEAM_FILE_H
 #define FIRN_AGENT_RUNTIME_BEAM_BEAM_FILE_H

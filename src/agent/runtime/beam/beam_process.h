@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beam_process - the code of a process that runs Erlang: what is at an address of it.
+ * beam_process - names the code of a process that runs Erlang, by address.
  *
  *   index of active code -> table of modules -> header -> functions -> module, function, arity
  *                                                      -> lines -> file, line
  *
- * Each look reads the table of modules and finds the addresses that it was asked for in it. A place
- * whose module is not in the table any more is forgotten: other code may come there.
+ * Each look reads the table of modules and finds the wanted addresses in it. A place whose module
+ * has left the table is forgotten, because other code may come there.
  *
  * Bounds: BEAM_MODULES_MAX, BEAM_FUNCTIONS_MAX of each, BEAM_PLACES_MAX. One thread at a time.
  */

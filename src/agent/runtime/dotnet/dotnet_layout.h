@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dotnet_layout - where things are in CoreCLR's structures, in bytes. Plain data: made by
- * dotnet_layout_of for versions that say nothing, and from 10 on by what the runtime says itself
- * (its "data contract": docs/design/datacontracts in github.com/dotnet/runtime).
+ * dotnet_layout - offsets in CoreCLR's structures, in bytes. Plain data: from dotnet_layout_of for
+ * older versions; from 10 on from the runtime's own "data contract" (docs/design/datacontracts in
+ * github.com/dotnet/runtime).
  */
 #ifndef FIRN_AGENT_RUNTIME_DOTNET_DOTNET_LAYOUT_H
 #define FIRN_AGENT_RUNTIME_DOTNET_DOTNET_LAYOUT_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dotnet_process - the code of a process that runs CoreCLR: what its functions are called, and how
- * the kernel's program leaves them (struct code_line in bpf/shared.h).
+ * dotnet_process - the code of a process that runs CoreCLR: names of its functions, and the rows by
+ * which the BPF program unwinds them (struct code_line in bpf/shared.h).
  *
  *   map of code ranges -> heaps -> nibble maps -> methods -> unwind info -> rows
  *                      -> images -> their functions -> unwind info -> rows
  *                                                   -> metadata -> names
  *
- * Each look reads all methods that were compiled since the last one, and those functions of
- * ready-to-run images that it was asked for: there are tens of thousands, of which few run.
+ * Each look reads all methods compiled since the last look, and the wanted functions of
+ * ready-to-run images, which have tens of thousands, of which few run.
  *
  * Bounds: DOTNET_FUNCTIONS_MAX functions of DOTNET_CODE_BYTES_MAX in all. One thread at a time.
  */
@@ -48,8 +48,8 @@ void dotnet_process_free(struct dotnet_process *process); /* accepts NULL */
 uint32_t dotnet_process_number(const struct dotnet_process *process);
 
 /*
- * Has a look. `wanted`: addresses of code that nothing was known of. What was found is there
- * afterwards, and the lines that have changed.
+ * Reads the process. `wanted`: unknown addresses of code. Afterwards the functions found, and the
+ * changed lines, are available.
  */
 enum dotnet_answer dotnet_process_read(struct dotnet_process *process,
 				       const struct memory_reader *memory, const uint64_t *wanted,
@@ -58,7 +58,7 @@ enum dotnet_answer dotnet_process_read(struct dotnet_process *process,
 /* The lines that the last look changed; valid until the next one. */
 size_t dotnet_process_lines(const struct dotnet_process *process, const struct dotnet_line **ret);
 
-/* All lines that were ever given and are not gone become lines that are gone. */
+/* Marks all lines that were handed out as gone. */
 void dotnet_process_give_up_lines(struct dotnet_process *process);
 
 /* The function around an address; NULL = none is known. */
@@ -71,7 +71,7 @@ bool dotnet_process_has(const struct dotnet_process *process, uint64_t address);
 /* ... of no method's: a stub, or what an image has between its functions. */
 bool dotnet_process_has_stub(const struct dotnet_process *process, uint64_t address);
 
-/* A look has not found anything at the address. Forgotten with every call of _forget. */
+/* True if a look found nothing at the address; dotnet_process_forget forgets that. */
 bool dotnet_process_is_nothing(const struct dotnet_process *process, uint64_t address);
 void dotnet_process_forget(struct dotnet_process *process);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot_layout - where things are in the structures of a HotSpot, for those who read names.
- * Offsets in bytes; made by hotspot_process.
+ * hotspot_layout - offsets in HotSpot's structures that reading names needs. Offsets in bytes; made
+ * by hotspot_process.
  */
 #ifndef FIRN_AGENT_RUNTIME_HOTSPOT_HOTSPOT_LAYOUT_H
 #define FIRN_AGENT_RUNTIME_HOTSPOT_HOTSPOT_LAYOUT_H

@@ -3,8 +3,8 @@
  * java_code - what a piece of HotSpot's code runs: a method that is interpreted, a compiled method
  * with all that was inlined into it, or a stub.
  *
- * The compiler noted for some instructions, in order, which method's bytecode they belong to, and
- * inlined into what: a scope. An instruction belongs to the next one that was noted.
+ * The compiler recorded a scope for some instructions, in order: the bytecode of a method, and the
+ * scope into which it is inlined. An instruction belongs to the next recorded one.
  *
  * Bounds: JAVA_PLACES_MAX instructions, JAVA_METHODS_MAX methods, chains of JAVA_INLINED_MAX.
  */
@@ -54,7 +54,10 @@ struct java_frame {
 	uint32_t line; /* 0 = not known */
 };
 
-/* What runs at a position (bpf/jvm.h), innermost first; how many, of JAVA_INLINED_MAX at most. */
+/*
+ * The frames at a position (bpf/jvm.h), innermost first; returns how many, at most
+ * JAVA_INLINED_MAX.
+ */
 size_t java_code_frames(const struct java_code *code, uint32_t position, struct java_frame *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * java_method - what a Method of HotSpot is called, with its file and lines.
+ * java_method - reads the name, file and lines of a Method of HotSpot.
  *
  *   Method -> ConstMethod -> ConstantPool -> Klass -> Symbols
  *

@@ -3,7 +3,7 @@
  * vm_structs - the tables in which HotSpot describes its own structures (gHotSpotVMStructs,
  * gHotSpotVMTypes), read out of a process: fields' offsets, statics' addresses, types' sizes.
  *
- * libjvm exports where the tables are, how long an entry is, and where what is in it. Bounds:
+ * libjvm exports the places of the tables, the size of an entry, and the offsets in it. Bounds:
  * VM_STRUCTS_MAX entries of each table, names of VM_STRUCTS_NAME_MAX bytes.
  */
 #ifndef FIRN_AGENT_RUNTIME_HOTSPOT_VM_STRUCTS_H

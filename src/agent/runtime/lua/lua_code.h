@@ -3,9 +3,8 @@
  * lua_code - what a frame of LuaJIT runs (bpf/script_lua.h): a prototype, or a trace, which is
  * machine code for a path through several functions, with what it knows of them.
  *
- * A trace notes what its frames would be at places where it may have to be left (snapshots): of
- * each frame where its caller goes on. What runs between two of them is in the frames of the
- * first.
+ * A trace records its frames at the places where it may exit (snapshots), with the return position
+ * of each. Code between two snapshots runs in the frames of the first.
  *
  * Bounds: LUA_SNAPSHOTS_MAX snapshots, LUA_CONSTANTS_MAX constants, LUA_TRACED_MAX prototypes,
  * LUA_INLINED_MAX frames of a snapshot; what is more is left out.
@@ -42,15 +41,17 @@ struct lua_code {
 	size_t places_count;
 };
 
-/* Sets `lua`, and the names of a function that nobody calls by one. Nothing is to be freed unless
- * SCRIPT_CODE_READ. */
+/*
+ * Sets `lua`, and names for a function whose caller gives it none. Nothing is to be freed unless
+ * SCRIPT_CODE_READ.
+ */
 enum script_code_result lua_code_read(const struct memory_reader *memory,
 				      const struct lua_layout *layout, uint64_t address,
 				      struct script_code *ret);
 void lua_code_free(struct lua_code *code); /* accepts NULL */
 size_t lua_code_bytes(const struct lua_code *code);
 
-/* What runs at an offset of a trace, outermost first; how many, 0 = not known. */
+/* The frames at an offset of a trace, outermost first; returns how many, 0 = not known. */
 size_t lua_code_places(const struct lua_code *code, uint32_t offset, const struct lua_place **ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lua_file - what a binary with LuaJIT in it says: where its interpreter is, by the one large
- * function whose frame has the size that all of x86-64 have, and where its structures keep what is
- * walked, by the code of small exported functions and of the interpreter itself.
+ * lua_file - reads from a binary with LuaJIT: where its interpreter is (the one large function
+ * whose frame has the size used on x86-64), and the offsets in its structures, from the code of
+ * small exported functions and of the interpreter.
  */
 #ifndef FIRN_AGENT_RUNTIME_LUA_LUA_FILE_H
 #define FIRN_AGENT_RUNTIME_LUA_LUA_FILE_H

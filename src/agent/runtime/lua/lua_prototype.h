@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lua_prototype - reads what LuaJIT keeps of a function's code: file, lines, and what the functions
- * are called that it calls, as debug.getinfo finds that out: a function has no name of its own, but
- * the variable, field or method by which it is called has.
+ * lua_prototype - reads LuaJIT's description of a function's code: file, lines, and the names of
+ * its callees. As in debug.getinfo, a function has no name of its own: the variable, field or
+ * method by which it is called names it.
  *
  * Bounds: LUA_PROTOTYPE_BYTES_MAX of a prototype, LUA_CALLS_MAX names, LUA_TEXT_MAX bytes each.
  * Text is made valid UTF-8.
@@ -43,7 +43,7 @@ size_t lua_prototype_bytes(const struct lua_prototype *prototype);
 
 /* 0 = not known. */
 uint32_t lua_prototype_line(const struct lua_prototype *prototype, uint32_t position);
-/* What is called by the instruction; NULL = it has no name. */
+/* The name of the function that the instruction calls; NULL = none. */
 const char *lua_prototype_callee(const struct lua_prototype *prototype, uint32_t position);
 
 #endif

@@ -3,9 +3,9 @@
  * perl_code - reads what a frame of Perl runs out of a process, as bpf/script_perl.h noted it.
  *
  * `function` is the sub with its package ("Shop::Cart::add", "main::__ANON__"); "<main>" is the
- * program, "<require Cart.pm>" a file that is loaded, "BEGIN" a block of it, "(eval)" text that is
- * evaluated, whose number is left out of the file's name, too. Bounds: PERL_TEXT_MAX bytes of a
- * text; longer ones are cut. Text is made valid UTF-8.
+ * program, "<require Cart.pm>" a file that is loaded, "BEGIN" a block of it, "(eval)" evaluated
+ * text, without its number, in the file's name, too. Bounds: PERL_TEXT_MAX bytes of a text; longer
+ * ones are cut. Text is made valid UTF-8.
  */
 #ifndef FIRN_AGENT_RUNTIME_PERL_PERL_CODE_H
 #define FIRN_AGENT_RUNTIME_PERL_PERL_CODE_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perl_file - what is found out of a binary that has Perl in it (perl, libperl, programs that embed
- * it): its version, how a thread's interpreter is found, where the innermost context is named, and
- * the loop that runs its code.
+ * perl_file - reads from a binary with Perl (perl, libperl, programs that embed it): its version,
+ * how a thread finds its interpreter and the innermost context, and the loop that runs code.
  *
  * Places in the interpreter come from the code of small exported functions, those in contexts from
  * a table by version. Works in stripped files.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perl_layout - where things are in Perl, as far as versions differ, and what some of its native
- * functions mean for the frames of its subs. Plain data, made by perl_file, used by perl_code and
+ * perl_layout - offsets in Perl, as far as versions differ, and native functions that matter for
+ * pairing with the frames of subs. Plain data, made by perl_file, used by perl_code and
  * agent/describe.
  */
 #ifndef FIRN_AGENT_RUNTIME_PERL_PERL_LAYOUT_H

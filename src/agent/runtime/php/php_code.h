@@ -26,12 +26,12 @@ enum script_code_result php_code_read(const struct memory_reader *memory,
 				      struct script_code *ret);
 
 /*
- * `position`: the low half of the address of an instruction. 0 = not in this function, or not
- * known.
+ * The line. `position`: the low half of the address of an instruction. 0 = not in this function, or
+ * not known.
  */
 uint32_t php_line(struct slice lines, uint32_t position);
 
-/* What the frame is called; code of a file that another one has included says so. */
+/* The name of the frame; marks the code of an included file. */
 void php_label(const struct script_code *code, bool is_entry, struct strbuf *out);
 
 #endif

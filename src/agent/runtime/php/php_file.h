@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * php_file - what is found out of a binary that has PHP in it (php, php-fpm, libphp, programs that
- * embed it): its version, where the innermost frame is named, where things are in its functions,
- * and the evaluation loop.
+ * php_file - reads from a binary with PHP (php, php-fpm, libphp, programs that embed it): its
+ * version, the place of the innermost frame, offsets in functions, and the evaluation loop.
  *
- * The layout comes from a table by the number of the interface to extensions, which is in the
- * binary as text; the place of the frame from the code of a small exported function. Works in
- * stripped files. Reads at most PHP_TEXT_BYTES_MAX of each segment.
+ * The layout comes from a table by extension API number, which is in the binary as text; the place
+ * of the frame from the code of a small exported function. Works for stripped files. Reads at most
+ * PHP_TEXT_BYTES_MAX of each segment.
  */
 #ifndef FIRN_AGENT_RUNTIME_PHP_PHP_FILE_H
 #define FIRN_AGENT_RUNTIME_PHP_PHP_FILE_H

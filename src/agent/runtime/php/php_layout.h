@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * php_layout - where things are in PHP's functions, as far as versions differ. Offsets in bytes.
- * Plain data, made by php_file, used by php_code.
+ * php_layout - offsets in PHP's functions, in bytes, as far as versions differ. Plain data, made by
+ * php_file, used by php_code.
  */
 #ifndef FIRN_AGENT_RUNTIME_PHP_PHP_LAYOUT_H
 #define FIRN_AGENT_RUNTIME_PHP_PHP_LAYOUT_H

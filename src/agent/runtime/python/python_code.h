@@ -25,7 +25,7 @@ enum script_code_result python_code_read(const struct memory_reader *memory,
 					 uint32_t proof_words, uint64_t address,
 					 struct script_code *ret);
 
-/* The name of the module that a file is of, by its path alone: "json.decoder", "app". */
+/* The module name of a file, by its path alone: "json.decoder", "app". */
 void python_module_name(const char *file, struct strbuf *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * python_file - what is found out of a binary that has CPython in it: its version, how threads find
- * their state, where things are in its structures, and the evaluation loop.
+ * python_file - reads from a binary with CPython: its version, how threads find their state,
+ * offsets in its structures, and the evaluation loop.
  *
  * Offsets come from the interpreter's own table (_Py_DebugOffsets, from 3.13 on), from the code of
- * small exported functions, and for older versions from a table by version. Without symbols other
- * than exported ones, and without debug information.
+ * small exported functions, and for older versions from a table by version. Needs exported symbols
+ * only, no debug information.
  */
 #ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_FILE_H
 #define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_FILE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * python_layout - where things are in CPython's objects, and by what versions they differ. Offsets
- * in bytes. Plain data, made by python_file, used by python_code.
+ * python_layout - offsets in CPython's objects, in bytes, as far as versions differ. Plain data,
+ * made by python_file, used by python_code.
  */
 #ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LAYOUT_H
 #define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LAYOUT_H

@@ -2,8 +2,8 @@
 /*
  * python_lines - from a place in the instructions of a CPython function to its line.
  *
- * Three forms of the table, by version (python_layout.h). The bytes are a stranger's: decoding ends
- * with them, and lines that are none become 0.
+ * The table has three forms, by version (python_layout.h). The bytes are hostile: decoding ends
+ * with them, and impossible lines become 0.
  */
 #ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LINES_H
 #define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LINES_H

@@ -3,8 +3,8 @@
  * python_state - how a thread's state is found in a binary that has CPython in it.
  *
  * Up to 3.11 it is the value of a pthread key, whose number is in _PyRuntime; from 3.12 on a
- * variable of the thread. Small exported functions read either, so that their code says where it
- * is: which word of the global offset table, and the relocation of that word says in what way.
+ * variable of the thread. The code of small exported functions that read it shows where it is:
+ * which word of the global offset table; the relocation of that word shows how.
  */
 #ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
 #define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H

@@ -4,8 +4,8 @@
  * bpf/script_ruby.h noted it.
  *
  * Of a method entry `function` is the method with its class ("Foo#bar", "Foo.bar"; "bar" where the
- * class has no name); a method in C has no file. Of instructions it is Ruby's own label ("block in
- * bar", "<class:Foo>"). `name` is in both the method's name alone.
+ * class has no name); a method in C has no file. For instructions it is Ruby's own label ("block in
+ * bar", "<class:Foo>"). `name` is the method's name alone.
  */
 #ifndef FIRN_AGENT_RUNTIME_RUBY_RUBY_CODE_H
 #define FIRN_AGENT_RUNTIME_RUBY_RUBY_CODE_H
@@ -22,8 +22,7 @@ enum script_code_result ruby_code_read(const struct memory_reader *memory,
 				       const struct ruby_layout *layout, uint64_t bias,
 				       uint64_t address, struct script_code *ret);
 
-/* The label with the class of the method that it is in: "block in Foo#bar". `method` may be NULL.
- */
+/* The label with the class of its method: "block in Foo#bar". `method` may be NULL. */
 void ruby_full_label(const struct script_code *code, const struct script_code *method,
 		     struct strbuf *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ruby_file - what is found out of a binary that has Ruby in it: its version, how threads find
- * their execution context, where things are in its structures, and the evaluation loop.
+ * ruby_file - reads from a binary with Ruby: its version, how threads find their execution context,
+ * offsets in its structures, and the evaluation loop.
  *
  * The layout comes from a table by version; the thread's variable and the table of names from the
  * code of small exported functions. Works in stripped files.

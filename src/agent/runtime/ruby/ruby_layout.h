@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ruby_layout - where things are in Ruby's objects, as far as versions differ. Offsets in bytes.
- * Plain data, made by ruby_file, used by ruby_code and ruby_text.
+ * ruby_layout - offsets in Ruby's objects, in bytes, as far as versions differ. Plain data, made by
+ * ruby_file, used by ruby_code and ruby_text.
  */
 #ifndef FIRN_AGENT_RUNTIME_RUBY_RUBY_LAYOUT_H
 #define FIRN_AGENT_RUNTIME_RUBY_RUBY_LAYOUT_H

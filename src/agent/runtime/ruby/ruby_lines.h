@@ -2,9 +2,8 @@
 /*
  * ruby_lines - from a program counter in Ruby's instructions to its line.
  *
- * Ruby keeps the entries of lines and a succinct index by which an instruction finds its entry. Out
- * of both is made a table of our own: where the instructions begin (the low half of the address),
- * how many words they are, and for each word at which another line begins its number and the line.
+ * Ruby keeps entries of lines and a succinct index from instructions to entries. Both become a
+ * line_table (line_table.h).
  */
 #ifndef FIRN_AGENT_RUNTIME_RUBY_RUBY_LINES_H
 #define FIRN_AGENT_RUNTIME_RUBY_RUBY_LINES_H

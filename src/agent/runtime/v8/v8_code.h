@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8_code - reads what the closures of a JavaScript function share out of a process: its name, its
- * script and the line that it begins on.
+ * v8_code - reads a JavaScript function (SharedFunctionInfo) from a process: its name, its script
+ * and its first line.
  *
- * Functions of V8's own have no script: their file is "", and they are not shown, as the code that
- * stands for them has a name. Bounded as v8_text is, and by some ten reads besides.
+ * V8's built-in functions have no script: their file is "", and they are not shown, because their
+ * code has a name. Bounded as v8_text is, plus some ten reads.
  */
 #ifndef FIRN_AGENT_RUNTIME_V8_V8_CODE_H
 #define FIRN_AGENT_RUNTIME_V8_V8_CODE_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8_file - what is found out of a binary that has V8 in it: its version, and where things are in
- * its objects.
+ * v8_file - reads from a binary with V8: its version, and the offsets in its objects.
  *
- * V8 exports that for debuggers (v8dbg_...), in Node.js from 14 on; other programs mostly do not.
+ * V8 exports them for debuggers (v8dbg_...), in Node.js from 14 on; most other programs do not.
  */
 #ifndef FIRN_AGENT_RUNTIME_V8_V8_FILE_H
 #define FIRN_AGENT_RUNTIME_V8_V8_FILE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8_layout - where things are in V8's objects. Offsets in bytes from an object's start. Plain
- * data, made by v8_file, used by v8_text and v8_code.
+ * v8_layout - offsets in V8's objects, in bytes from an object's start. Plain data, made by
+ * v8_file, used by v8_text and v8_code.
  *
  * Words of objects are tagged: an object's address + 1, or a small number in the upper half.
  */

@@ -2,9 +2,9 @@
 /*
  * v8_lines - from a place in a script's source to its line.
  *
- * V8 makes a table of lines only when somebody asks it for one, so they are counted here: the
- * source is read once, in pieces, and where its lines end is kept for the last V8_LINES_SCRIPTS
- * scripts. Of sources over V8_LINES_SOURCE_MAX characters or V8_LINES_MAX lines no line is known.
+ * V8 makes a table of lines only on demand, so this counts them: the source is read once, in
+ * pieces, and the ends of lines are kept for the last V8_LINES_SCRIPTS scripts. Sources over
+ * V8_LINES_SOURCE_MAX characters or V8_LINES_MAX lines have no lines.
  *
  * One thread at a time.
  */

@@ -11,13 +11,13 @@
  * So a position leads from the innermost function to the one that was compiled. V8 notes positions
  * of all code that it optimizes; an instruction has that of the last one at or before it.
  *
- * The head is found by what it is: an object whose map is that of code, and whose Code says that
- * its instructions begin right behind. At most V8_CODE_BYTES_MAX are looked through.
+ * The head is recognised as an object whose map is that of code, and whose Code says that its
+ * instructions begin right after it. At most V8_CODE_BYTES_MAX are searched.
  *
  * Layouts: V8's src/objects/code.h, instruction-stream.h, deoptimization-data.h;
  * src/codegen/source-position.h and source-position-table.cc.
  *
- * One thread at a time. Everything that is read is bounded; what does not fit gives no functions.
+ * One thread at a time. Everything that is read is bounded; malformed data gives no functions.
  */
 #ifndef FIRN_AGENT_RUNTIME_V8_V8_OPTIMIZED_H
 #define FIRN_AGENT_RUNTIME_V8_V8_OPTIMIZED_H

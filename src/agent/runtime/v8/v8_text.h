@@ -2,8 +2,8 @@
 /*
  * v8_text - reads strings of V8 out of a process, as UTF-8.
  *
- * A string may be of two, a piece of another, or stand for another: the pieces are followed, at
- * most V8_TEXT_PIECES_MAX of them, and V8_TEXT_MAX characters read in all. What is longer is cut.
+ * A string may join two others, be a piece of another, or refer to another: at most
+ * V8_TEXT_PIECES_MAX pieces are followed, and V8_TEXT_MAX characters read. Longer strings are cut.
  */
 #ifndef FIRN_AGENT_RUNTIME_V8_V8_TEXT_H
 #define FIRN_AGENT_RUNTIME_V8_V8_TEXT_H
@@ -36,7 +36,7 @@ struct v8_flat {
 	bool is_narrow; /* characters of one byte, otherwise of two */
 };
 
-/* False when there is no such string; what stands for one is followed V8_FLAT_HOPS_MAX times. */
+/* False if there is no such string; references are followed V8_FLAT_HOPS_MAX times. */
 #define V8_FLAT_HOPS_MAX 4
 bool v8_text_find(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
 		  struct v8_flat *ret);
