@@ -70,9 +70,9 @@ void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, 
 		      int64_t now_ns);
 
 /*
- * If a request's stacks name each of its `places` several times (`named`), its dictionary has no
- * duplicates, and frames are added without look-ups. If a place is there twice all the same, it
- * only makes rows of its own.
+ * If a request's stacks name each of its `places` several times (`named`), its dictionary is taken
+ * to have no duplicates, and frames are added without look-ups. If a place is there twice all the
+ * same, it only makes rows of its own.
  */
 void normalise_places(struct normaliser *n, size_t places, size_t named);
 

@@ -147,8 +147,8 @@ void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64
 uint64_t resolver_version(const struct resolver *resolver);
 
 /*
- * Unmaps the resident pages of tables; the system may keep them in the page cache, and look-ups
- * fault them in again.
+ * Releases the resident pages of mapped tables; the system may keep them in the page cache, and
+ * look-ups fault them in again.
  */
 void resolver_rest(struct resolver *resolver);
 

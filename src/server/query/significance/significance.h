@@ -10,9 +10,9 @@
  * for genes (Smyth, Linear models and empirical Bayes methods, 2004); they are never below what
  * sampling alone gives or the function itself shows. The difference of shares over its error is
  * then Student's t. Holm's procedure over all distinct tests bounds the chance of any false alarm;
- * the level is divided by a power of the function's share, because changes of large functions
- * matter most (weights as of Genovese, Roeder, Wasserman 2006: they must not depend on the
- * difference, and these do not).
+ * the level is shared out in proportion to a power of the function's share, because changes of
+ * large functions matter most (weights as of Genovese, Roeder, Wasserman 2006: they must not depend
+ * on the difference, and these do not).
  *
  * Where a side has several series (hosts, processes), these are blocks of another kind. What makes
  * two processes of one program differ lasts as long as they do, so time does not show it. With u
