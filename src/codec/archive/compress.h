@@ -2,7 +2,7 @@
 /*
  * compress - gzip, zlib, zstd and xz on whole buffers, with a limit on what comes out.
  *
- * Sizes stated inside compressed bytes are hints from a stranger: never trusted, always capped.
+ * Sizes stated inside compressed bytes are untrusted hints, always capped.
  */
 #ifndef FIRN_CODEC_ARCHIVE_COMPRESS_H
 #define FIRN_CODEC_ARCHIVE_COMPRESS_H

@@ -67,11 +67,10 @@ bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64
 bool elf_has_offsets(const struct elf_info *info);
 
 /*
- * Of a separate debug file whose code was taken out (objcopy --only-keep-debug), which loses where
- * the segments were in the program's file: puts them where linkers put them, each at the first
- * offset after the one before that fits its address. Right for 1,953
- * of 1,955 executable segments of a Debian system; so only good for want of the program itself.
- * Leaves other files alone.
+ * Restores the offsets of segments in a separate debug file without code (objcopy --only-keep-debug
+ * loses them): puts each segment where linkers do, at the first offset after the previous one that
+ * fits its address. Right for 1,953 of 1,955 executable segments of a Debian system; so use it only
+ * if the program itself is missing. Leaves other files alone.
  */
 void elf_restore_offsets(struct elf_info *info);
 

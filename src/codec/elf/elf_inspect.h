@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_inspect - what an ELF file is good for: whose it is and which symbols it can give. Agents and
- * servers rank files of one build id by it.
+ * elf_inspect - the build id of an ELF file and the symbols that it has. Agents and servers rank
+ * files of one build id by it.
  */
 #ifndef FIRN_CODEC_ELF_ELF_INSPECT_H
 #define FIRN_CODEC_ELF_ELF_INSPECT_H

@@ -2,10 +2,10 @@
 /*
  * unwind_sink - where decoders of unwind information put what they find.
  *
- * First a decoder lists functions, in any order, with a cookie that finds each again; then, asked
- * for one of them, it gives that function's rows in order of address. So whoever builds a table can
- * sort functions and stream rows, and needs no memory for all rows at once. Addresses are the ELF
- * file's virtual addresses. A callback that returns other than 0 ends the walk with that value.
+ * A decoder first lists functions, in any order, with a cookie that finds each again; for a cookie
+ * it then gives that function's rows in order of address. So table_build can sort functions and
+ * stream rows, without memory for all rows at once. Addresses are the ELF file's virtual addresses.
+ * A callback that returns other than 0 ends the walk with that value.
  */
 #ifndef FIRN_CODEC_ELF_UNWIND_SINK_H
 #define FIRN_CODEC_ELF_UNWIND_SINK_H

@@ -12,14 +12,14 @@
  *   Profile 7 of 16 bytes, Profile 8 varint                    >= 1.9
  *
  * Sample is {stack, values, attributes, link, times} up to 1.9 and {stack, attributes, link,
- * values, times} since. Wire types do not tell these apart: a parser must take repeated numbers
+ * values, times} since. Wire types do not tell these apart: a parser must accept repeated numbers
  * packed and one by one, and senders write both. So both readings are tried on the samples of the
- * request, each field as a set of numbers, and the one counts against which less speaks. In this
- * order: a link, which is one number, comes packed or twice in a sample; a sample has neither
- * values nor times; values and times of a sample differ in number; attributes repeat in a sample,
- * or they or links lead nowhere in the dictionary's tables; what is repeated came as one number.
- * When nothing tells it is >= 1.10. Links that cannot be one in either reading are refused, and so
- * are marks of Profile against the samples.
+ * request, and the one with fewer contradictions is chosen. Contradictions, the strongest first: a
+ * link, which is one number, is packed or comes twice in a sample; a sample has neither values nor
+ * times; values and times of a sample differ in number; attributes repeat in a sample, or
+ * attributes or links are outside of the dictionary's tables; a repeated field came as one number.
+ * Without any difference the dialect is >= 1.10. A request with impossible links in both readings
+ * is refused, and so is one whose Profile fields contradict its samples.
  */
 #ifndef FIRN_CODEC_PROFILE_OTLP_DIALECT_H
 #define FIRN_CODEC_PROFILE_OTLP_DIALECT_H

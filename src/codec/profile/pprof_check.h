@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof_check - whether a decoded profile means something to every reader, and what may be taken
- * out of it without touching the rest. For who hands profiles on as they are; ingest repairs.
+ * pprof_check - checks that every reader understands a decoded profile, and reduces it to one
+ * sample type. For `firn convert`, which copies profiles; ingest repairs instead.
  */
 #ifndef FIRN_CODEC_PROFILE_PPROF_CHECK_H
 #define FIRN_CODEC_PROFILE_PPROF_CHECK_H

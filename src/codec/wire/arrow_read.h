@@ -5,14 +5,13 @@
  *
  * All batches of a stream are read at once: integers, booleans, times, texts, bytes, lists, views,
  * structs, run ends and dictionaries, in one another up to ARROW_READ_DEPTH_MAX; bodies as they are
- * or in LZ4 frames or zstd, buffer by buffer. Other types of fixed width are passed over, unions
- * refused. Everything is checked when it is read: offsets, views, run ends and indices of
- * dictionaries lead somewhere, buffers are as long as their column. So looking at a value, below,
- * cannot fail, whatever the bytes were.
+ * or in LZ4 frames or zstd, buffer by buffer. Columns of other fixed-width types are skipped,
+ * unions refused. Reading checks everything: offsets, views, run ends, indices of dictionaries and
+ * the lengths of buffers. So the accessors below cannot fail, whatever the bytes were.
  *
- * A column is an array, a list's items and a struct's fields are arrays within it. Values of
- * dictionaries and runs are looked through: asked for row 7 they give what row 7 has. Dictionaries
- * that grow (isDelta) are chunks; one that is sent anew holds for the batches behind it.
+ * A column is an array; a list's items and a struct's fields are arrays within it. Accessors
+ * resolve dictionaries and runs: they take row numbers of the column. Dictionaries that grow
+ * (isDelta) are chunks; a dictionary that is sent again applies to the batches after it.
  *
  * Memory: an arena of the reader's, within memory_max, decompressed bytes included. Values point
  * into it and into the stream, which must outlive it. One thread at a time.

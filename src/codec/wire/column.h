@@ -27,8 +27,8 @@ struct column_growth {
 void *column_grow(void *data, size_t *capacity, const struct column_growth *growth);
 
 /*
- * Whether the column has, or now got, room for `wanted` elements (not 0) below `most`. With a
- * budget, whoever frees the column does it with COLUMN_FREE.
+ * True if the column has, or now got, room for `wanted` elements (not 0) below `most`. A column
+ * with a budget is freed by COLUMN_FREE.
  */
 #define COLUMN_ROOM_PAID(column, payer, wanted, most)                                              \
 	({                                                                                         \

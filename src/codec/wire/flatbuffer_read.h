@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flatbuffer_read - a reader of FlatBuffers (flatbuffers.dev/internals) that trusts nothing: each
- * offset, vtable and length is looked at before it is followed. What is not there, or lies outside
- * of the buffer, reads as absent: the default, an empty vector, a table without fields. Pure
- * functions, any thread; results point into the buffer. Every step goes on from what was read, so
- * a walk ends where the caller's own depth ends.
+ * flatbuffer_read - a reader of untrusted FlatBuffers (flatbuffers.dev/internals): each offset,
+ * vtable and length is checked before it is followed. A missing value, or one outside of the
+ * buffer, reads as absent: the default, an empty vector, a table without fields. Pure functions,
+ * any thread; results point into the buffer. There is no recursion: the caller's own depth bounds a
+ * walk.
  */
 #ifndef FIRN_CODEC_WIRE_FLATBUFFER_READ_H
 #define FIRN_CODEC_WIRE_FLATBUFFER_READ_H

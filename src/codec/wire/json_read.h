@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_read - JSON that strangers wrote, read by jansson.
+ * json_read - reads untrusted JSON, by jansson.
  *
- * In memory it takes up to a hundred times the bytes of its text: "{}," is 3 bytes of text and 304
- * of memory. So what it can take at most is counted from the text first, and a budget pays for it
- * until json_read_free. ERR_LIMIT and ERR_NO_MEMORY: the budget does not (base/budget.h);
+ * JSON takes up to a hundred times the bytes of its text in memory: "{}," is 3 bytes of text and
+ * 304 of memory. So the most that it can take is counted from the text first, and taken from a
+ * budget until json_read_free. ERR_LIMIT and ERR_NO_MEMORY: the budget refuses (base/budget.h);
  * ERR_INVALID: it is no JSON, and where.
  */
 #ifndef FIRN_CODEC_WIRE_JSON_READ_H

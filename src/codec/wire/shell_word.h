@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shell_word - a text as one word of a POSIX shell (POSIX.1-2017, Shell Command Language, 2.2.2):
- * whoever runs a command that we show runs no more than that, whatever a file is called. A pure
+ * shell_word - quotes a text as one word of a POSIX shell (POSIX.1-2017, Shell Command Language,
+ * 2.2.2), so that file names cannot inject commands into the commands that we show. A pure
  * function.
  */
 #ifndef FIRN_CODEC_WIRE_SHELL_WORD_H

@@ -3,10 +3,10 @@
  * transcode - protobuf messages as JSON and back, by a table of their fields
  * (protobuf.dev/programming-guides/json).
  *
- * Handlers of calls read and write protobuf alone; what speaks JSON (Connect, grpc-gateway) goes
- * through here on the way in and out. JSON names are lowerCamelCase; snake_case is understood too.
- * 64-bit integers are strings, bytes base64, Timestamp RFC 3339, Duration "1.5s". Unknown fields
- * are passed over, in either direction. Pure functions, any thread. jansson reads the JSON.
+ * Handlers of calls read and write protobuf only; JSON clients (Connect, grpc-gateway) are
+ * converted here both ways. JSON names are lowerCamelCase; snake_case is understood too. 64-bit
+ * integers are strings, bytes base64, Timestamp RFC 3339, Duration "1.5s". Unknown fields are
+ * passed over, in either direction. Pure functions, any thread. jansson reads the JSON.
  */
 #ifndef FIRN_CODEC_WIRE_TRANSCODE_H
 #define FIRN_CODEC_WIRE_TRANSCODE_H
