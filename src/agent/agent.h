@@ -10,9 +10,9 @@
  * "[module]"), native frames as (build id, ELF virtual address), and a marker frame
  * "[truncated: reason]" at the root side of each stack that was cut. Never a series per pid.
  *
- * agent_start returns when sampling runs. Two threads: "drain" (ring buffer to counters, nothing
- * allocated per sample in steady state; every window the counters to tables) and "report"
- * (binary_seen, deliver). While deliver is slow the next window grows; no sample is dropped.
+ * agent_start returns when sampling runs. README.md lists the threads: "drain" counts samples and
+ * makes a window's tables (nothing is allocated per sample in steady state); "report" calls
+ * binary_seen and deliver. While deliver is slow the next window grows; no sample is dropped.
  */
 #ifndef FIRN_AGENT_AGENT_H
 #define FIRN_AGENT_AGENT_H

@@ -20,7 +20,7 @@
 #include "server/persist/batch/append.h"
 
 struct store;
-struct vfs;    /* persist/vfs.h */
+struct vfs;    /* persist/disk/vfs.h */
 struct bucket; /* base/storage/bucket.h */
 
 /* Limits of one tenant, besides those of the whole store. */
