@@ -147,6 +147,6 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export async function violations(page) {
 	await page.evaluate(axe);
 	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-	return found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
+	return found.violations
 		.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join("; ")}`);
 }

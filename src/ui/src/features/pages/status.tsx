@@ -166,7 +166,7 @@ function Queries(): JSX.Element {
 						No query is running.
 					</p>
 				) : (
-					<PageTable label="Running queries" head={["Query", "Runs for", "Read", ""]}>
+					<PageTable label="Queries" head={["Query", "Runs for", "Read", "Cancel"]}>
 						{queries.map((query) => (
 							<Query key={query.id} query={query} onDone={answer.again} />
 						))}

@@ -105,18 +105,24 @@ function Around(): JSX.Element {
 	return (
 		<>
 			<Header />
-			{!isLocal.value && <Strip />}
-			{place.value.view === "compare" && !isLocal.value && <CompareBar />}
-			<Tools />
-			<FilterRow />
-			<PathRow />
+			<section class="landmark" aria-label="Controls">
+				{!isLocal.value && <Strip />}
+				{place.value.view === "compare" && !isLocal.value && <CompareBar />}
+				<Tools />
+				<FilterRow />
+				<PathRow />
+			</section>
 		</>
 	);
 }
 
 function EmbedLink(): JSX.Element {
 	const whole = root + formatPlace({ ...place.value, embed: false });
-	return <a class="embed-link" href={whole} target="_blank" rel="noopener">Open in firn</a>;
+	return (
+		<nav class="landmark" aria-label="firn">
+			<a class="embed-link" href={whole} target="_blank" rel="noopener">Open in firn</a>
+		</nav>
+	);
 }
 
 function Explorer(): JSX.Element {
@@ -134,7 +140,7 @@ function Explorer(): JSX.Element {
 			</main>
 			{place.value.embed && <EmbedLink />}
 			<StatusLine />
-			{frameMenu.value && <FrameMenu />}
+			{frameMenu.value && <section class="landmark" aria-label="Frame"><FrameMenu /></section>}
 		</div>
 	);
 }

@@ -77,7 +77,9 @@ function Asked(): JSX.Element {
 export function Header(): JSX.Element {
 	return (
 		<header class="header">
-			<a class="logo" href="./" aria-label="firn: start anew"><Logo /><span>firn</span></a>
+			<h1 class="landmark">
+				<a class="logo" href="./" aria-label="firn: start anew"><Logo /><span>firn</span></a>
+			</h1>
 			{isLocal.value ? <LocalHeader /> : <><PageLink to="services" title="Services" /><Asked /></>}
 			<span class="header-end">
 				<button type="button" class="icon-button" id="theme" onClick={toggleTheme}
