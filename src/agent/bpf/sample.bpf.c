@@ -6,8 +6,8 @@
  *
  * Attached to perf events (attach/perf_events.h). Nothing is dropped silently: every early end
  * counts in `counters`, and a user stack that was cut says why in the record itself; where the
- * agent is about to have what was lacking, the stack's memory goes along, for a second walk. The
- * programs that follow the mappings of processes are in follow.bpf.h.
+ * agent is about to have what was lacking, the stack's memory goes along, for a second walk
+ * (stack.bpf.h). The programs that follow the mappings of processes are in follow.bpf.h.
  */
 #include <stdbool.h>
 
@@ -145,6 +145,7 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/script_php.h"
 #include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
+#include "agent/bpf/stack.bpf.h"
 
 /* Processes that run an interpreter, and how its frames are read: made by the agent. */
 struct {
@@ -777,82 +778,12 @@ static __always_inline void take_kernel_half(struct perf_context *ctx, struct sa
 	sample->kernel_count = (__u64)bytes / 8;
 }
 
-/*
- * Appends memory to the stack, up to the end of a page, since what is above the stack is not there.
- * Returns how much.
- */
-static __always_inline __u64 append_page(struct stack_record *record, __u64 at, __u64 address)
+/* Whether the process is not known to have no generated code. */
+static __always_inline bool may_have_generated(struct walk *walk)
 {
-	__u64 bytes = WALK_PAGE_BYTES - (address & (WALK_PAGE_BYTES - 1));
+	const struct space_head *head = walk_space(walk_memory(walk)->owner.tgid);
 
-	barrier_var(bytes); /* clang knows the bounds, the verifier does not */
-	barrier_var(at);
-	if (at > STACK_RECORD_BYTES - WALK_PAGE_BYTES || bytes > WALK_PAGE_BYTES ||
-	    walk_read((char *)record->words + at, bytes, address))
-		return 0;
-	return bytes;
-}
-
-/* bpf_loop callback. */
-static long keep_page(__u32 index, void *data)
-{
-	struct stack_record *record = *(struct stack_record **)data;
-	__u64 bytes = append_page(record, record->bytes, record->start + record->bytes);
-
-	(void)index;
-	record->bytes += bytes;
-	return !bytes;
-}
-
-/* bpf_loop callback. */
-static long keep_far_page(__u32 index, void *data)
-{
-	struct stack_record *record = *(struct stack_record **)data;
-	__u64 bytes = append_page(record, record->bytes + record->far_bytes,
-				  record->far_start + record->far_bytes);
-
-	(void)index;
-	record->far_bytes += bytes;
-	return !bytes;
-}
-
-/* bpf_loop callback: from one frame pointer, in far_start, to the next. */
-static long follow_pointer(__u32 index, void *data)
-{
-	struct stack_record *record = *(struct stack_record **)data;
-	__u64 pointer = record->far_start, at = pointer - record->start;
-
-	(void)index;
-	if (at >= record->bytes)
-		return 1; /* it leads out */
-	record->far_start = record->words[row_masked(at / 8, STACK_RECORD_BYTES / 8 - 1)];
-	if (record->far_start - record->start > at)
-		return 0;
-	record->far_start = 0; /* callers are above */
-	return 1;
-}
-
-#define STACK_POINTERS_MAX 64
-#define STACK_FAR_BELOW 1024 /* a frame pointer is above what its frame has on the stack */
-
-/* Keeps what the chain of frame pointers leads to outside of what is kept. */
-static __always_inline void keep_far(struct stack_record *record)
-{
-	__u64 pointer;
-
-	record->far_start = record->fp;
-	bpf_loop(STACK_POINTERS_MAX, follow_pointer, &record, 0);
-	pointer = record->far_start & ~7ull;
-	if (pointer - record->start < record->bytes || pointer < 2 * WALK_PAGE_BYTES)
-		return;
-	if (record->bytes > STACK_RECORD_BYTES - STACK_FAR_BYTES)
-		record->bytes = STACK_RECORD_BYTES - STACK_FAR_BYTES;
-	record->far_start = pointer - STACK_FAR_BELOW;
-	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES, keep_far_page, &record, 0);
-	if (record->far_bytes)
-		return;
-	record->far_start = pointer; /* what is below is not there */
-	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES, keep_far_page, &record, 0);
+	return !head || !head->parts || head->flags & (SPACE_HAS_GENERATED | SPACE_CUT);
 }
 
 /* Sends the stack of the sample at hand. */
@@ -862,7 +793,7 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 	struct sample *sample = sample_at_hand(scratch);
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct stack_record *record = bpf_map_lookup_elem(&stack_records, &cpu);
-	const struct walk *walk = &scratch->walk;
+	struct walk *walk = &scratch->walk;
 	__u64 bytes;
 
 	if (!record || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > stacks_below)
@@ -880,7 +811,13 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 	record->bytes = record->far_bytes = 0;
 	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES + 1, keep_page, &record, 0);
 	keep_far(record);
-	bytes = STACK_RECORD_HEADER_BYTES + record->bytes + record->far_bytes;
+	keep_goroutine(record);
+	if (may_have_generated(walk)) {
+		keep_code(record, record->pc);
+		bpf_loop((record->bytes + record->far_bytes) / 8, keep_code_of_word, &record, 0);
+	}
+	bytes = STACK_RECORD_HEADER_BYTES + record->bytes + record->far_bytes +
+		record->apart_count * sizeof(struct stack_apart);
 	barrier_var(bytes);
 	return bytes <= sizeof(*record) &&
 	       !bpf_ringbuf_output(&samples, record, bytes, BPF_RB_NO_WAKEUP);

@@ -344,11 +344,19 @@ struct staged_samples {
 				   */
 #define STACK_RECORD_REGISTERS 21 /* of struct pt_regs */
 #define STACK_FAR_BYTES 8192u	  /* kept free for the stack that a stack was switched from */
+#define STACK_APART_MAX 128u
+
+/* Eight bytes of memory that lie elsewhere. */
+struct stack_apart {
+	__u64 address, word;
+};
+
+#define STACK_RECORD_WORDS_MAX (STACK_RECORD_BYTES / 8 + 2 * STACK_APART_MAX)
 
 /*
  * The stack of a sample whose walk lacked what the agent is about to have: an unwind table, or the
  * list of mappings. The agent walks it once more then (collect/second_walk.h). Sent with only the
- * used part of `words`.
+ * used part of `words`: the memory from `start`, that from `far_start`, then struct stack_apart.
  */
 struct stack_record {
 	struct record_head head; /* the sample's, but for the kind */
@@ -360,10 +368,15 @@ struct stack_record {
 	 * first. Go's runtime runs on stacks of its own, and what called it is on another one.
 	 */
 	__u64 far_start, far_bytes;
-	__u64 words[STACK_RECORD_BYTES / 8];
+	/*
+	 * What a walk reads that is no stack: the code that comes after calls in generated code,
+	 * where it says how its frame is left, and what names a goroutine's stack.
+	 */
+	__u64 apart_count;
+	__u64 words[STACK_RECORD_WORDS_MAX];
 };
 
-#define STACK_RECORD_HEADER_BYTES 296
+#define STACK_RECORD_HEADER_BYTES 304
 
 /* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {

@@ -62,6 +62,17 @@ struct second_walk {
 	const __u8 *chunks[TABLE_CHUNKS_MAX];
 };
 
+static const char *find_apart(const struct stack_record *stack, uint64_t address)
+{
+	const struct stack_apart *apart =
+		(const void *)((const char *)stack->words + stack->bytes + stack->far_bytes);
+
+	for (uint64_t i = 0; i < stack->apart_count; i++)
+		if (apart[i].address == address)
+			return (const char *)&apart[i].word;
+	return NULL;
+}
+
 /* Where the copy has these bytes; NULL = not there. */
 static const char *find_bytes(const struct stack_record *stack, uint64_t address, uint64_t bytes)
 {
@@ -71,7 +82,7 @@ static const char *find_bytes(const struct stack_record *stack, uint64_t address
 		return (const char *)stack->words + near;
 	if (far < stack->far_bytes && bytes <= stack->far_bytes - far)
 		return (const char *)stack->words + stack->bytes + far;
-	return NULL;
+	return bytes <= 8 ? find_apart(stack, address) : NULL;
 }
 
 static long walk_read(void *to, __u32 bytes, __u64 address)
@@ -181,7 +192,10 @@ bool second_walk_is_sound(const struct stack_record *stack, size_t len)
 {
 	return len >= STACK_RECORD_HEADER_BYTES && stack->bytes <= STACK_RECORD_BYTES &&
 	       stack->far_bytes <= STACK_RECORD_BYTES - stack->bytes &&
-	       len == STACK_RECORD_HEADER_BYTES + stack->bytes + stack->far_bytes;
+	       (stack->bytes + stack->far_bytes) % 8 == 0 &&
+	       stack->apart_count <= STACK_APART_MAX &&
+	       len == STACK_RECORD_HEADER_BYTES + stack->bytes + stack->far_bytes +
+			       stack->apart_count * sizeof(struct stack_apart);
 }
 
 static uint32_t removals(const struct second_walk *second)

@@ -8,8 +8,8 @@
  * sends the stack's memory along (struct stack_record), and the same walk (bpf/walk.h) runs over
  * that copy, with the tables that the program reads and the list of mappings that held.
  *
- * Memory outside of the copy is missing: parts of a larger stack, and code, which only walks
- * through generated code read.
+ * Memory outside of the copy is missing: parts of a larger stack, and code but for what tells how
+ * frames of generated code are left.
  *
  * Tables may be removed and their memory be reused during a walk: `removals` is incremented before
  * that, and a walk during which it changed ends with STACK_TABLE_PENDING. Owned by one thread.

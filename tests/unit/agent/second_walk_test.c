@@ -197,6 +197,36 @@ static void a_stack_goes_on_where_it_was_switched_from(void **state)
 	assert_int_equal(world.sample.user_end, STACK_UNREADABLE);
 }
 
+static void put_apart(uint64_t address, uint64_t word)
+{
+	struct stack_apart apart = { address, word };
+	uint64_t at =
+		(world.stack.bytes + world.stack.far_bytes) / 8 + 2 * world.stack.apart_count++;
+
+	memcpy(&world.stack.words[at], &apart, sizeof(apart));
+}
+
+#define CODE_OF_END 0xc308c48348ull /* add $8,%rsp; ret */
+
+/* A stub that a runtime made keeps no frame pointer; its code says what comes after the call. */
+static void generated_code_is_left_by_what_it_runs_next(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.stack.fp = 8;
+	world.stack.words[1] = GENERATED + 0x101;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_NO_FRAME_POINTER);
+	put_apart(GENERATED + 0x201, 0);
+	put_apart(GENERATED + 0x101, CODE_OF_END);
+	assert_true(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES + 96 + 32));
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 4);
+	assert_int_equal(world.sample.frames[2], GENERATED + 0x100);
+	assert_int_equal(world.sample.frames[3], PROGRAM + 0x200);
+}
+
 static void mappings_that_are_not_known_are_waited_for(void **state)
 {
 	(void)state;
@@ -235,6 +265,15 @@ static void unsound_records_are_refused(void **state)
 	world.stack.far_bytes = -world.stack.bytes; /* the sum is 0 */
 	assert_false(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES));
 	world.stack.far_bytes = 0;
+	world.stack.bytes = 90;
+	assert_false(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES + 90));
+	world.stack.bytes = 96;
+	world.stack.apart_count = STACK_APART_MAX + 1;
+	len += world.stack.apart_count * sizeof(struct stack_apart);
+	assert_false(second_walk_is_sound(&world.stack, len));
+	world.stack.apart_count--;
+	assert_true(second_walk_is_sound(&world.stack, len - sizeof(struct stack_apart)));
+	world.stack.apart_count = 0;
 	world.stack.bytes = STACK_RECORD_BYTES + 8;
 	assert_false(
 		second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES + world.stack.bytes));
@@ -351,6 +390,7 @@ int main(void)
 		TEST(a_table_that_is_taken_away_meanwhile_is_not_believed),
 		TEST(what_was_not_copied_is_said_to_be_unreadable),
 		TEST(a_stack_goes_on_where_it_was_switched_from),
+		TEST(generated_code_is_left_by_what_it_runs_next),
 		TEST(mappings_that_are_not_known_are_waited_for),
 		TEST(a_return_address_that_is_no_code_is_told),
 		TEST(unsound_records_are_refused),
