@@ -3,7 +3,7 @@
  * give_back - a thread that returns free memory to the system after requests.
  *
  * A large answer takes hundreds of MB for a moment, which then stay in the heaps, in spare arenas,
- * or as resident pages of symbol tables. Every few seconds this thread frees spare arenas that
+ * or as resident pages of symbol tables. Each second this thread frees spare arenas that
  * nobody took since its last look, and cached answers that are too old, and trims the heaps if much
  * has become free. Nothing waits for it.
  */

@@ -542,19 +542,32 @@ static bool find_in_table(const struct resolver_symbols *symbols, bool is_offset
 	       elf_offset_to_address(&symbols->shared->table->info, *address, address);
 }
 
-enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
-				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
-				  size_t *ret_count)
+enum resolve_reason resolver_find_lines(const struct resolver_symbols *symbols, uint64_t address,
+					bool is_offset,
+					struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
+					size_t *ret_count)
 {
 	enum resolve_reason reason;
 
 	*ret_count = 0;
 	if (!find_in_table(symbols, is_offset, &address, &reason))
 		return reason;
-	*ret_count = symbol_texts_lookup(symbols->texts, address, ret_lines);
+	*ret_count = symbol_texts_find(symbols->shared->table, address, ret_lines);
 	return *ret_count && !ret_lines[*ret_count - 1].is_unnamed
 		       ? RESOLVE_OK
 		       : reason_of_miss(symbols, address);
+}
+
+enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
+				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
+				  size_t *ret_count)
+{
+	enum resolve_reason reason =
+		resolver_find_lines(symbols, address, is_offset, ret_lines, ret_count);
+
+	for (size_t i = 0; i < *ret_count; i++)
+		symbol_texts_fill(symbols->texts, &ret_lines[i]);
+	return reason;
 }
 
 /* True if all that is known of a scope's function is where it is. */
@@ -585,16 +598,16 @@ enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint6
 		       : RESOLVE_OK;
 }
 
-/* The physical function at an address, by where its texts lie; NULL: nothing is known. */
-static const char *function_at(const struct resolver_symbols *symbols, uint64_t address)
+/* The physical function at an address, by the number of its text and 1; 0: nothing is known. */
+static uint64_t function_at(const struct resolver_symbols *symbols, uint64_t address)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_texts_lookup(symbols->texts, address, lines);
+	size_t count = symbol_texts_find(symbols->shared->table, address, lines);
 	const struct symbol_line *line = count ? &lines[count - 1] : NULL;
 
 	if (!line)
-		return NULL;
-	return line->linkage_name.len ? line->linkage_name.data : line->name.data;
+		return 0;
+	return 1 + (uint64_t)(line->of.linkage_name ? line->of.linkage_name : line->of.name);
 }
 
 /*
@@ -604,7 +617,7 @@ static const char *function_at(const struct resolver_symbols *symbols, uint64_t 
 static uint64_t reach(const struct resolver_symbols *symbols, uint64_t address, int64_t direction,
 		      uint64_t max)
 {
-	const char *function = function_at(symbols, address);
+	uint64_t function = function_at(symbols, address);
 	uint64_t inside = 0, step = 1;
 	bool growing = true;
 

@@ -79,9 +79,14 @@ void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols)
 /*
  * The inline chain at an address, innermost first, the physical function last. RESOLVE_NO_SYMBOLS
  * gives one line that is_unnamed if the function's boundaries are known; all other failures give
- * *ret_count 0. `address` is an ELF virtual address, or a file offset when `is_offset`. The texts,
- * also their addresses, are the same for each look-up of one function.
+ * *ret_count 0. `address` is an ELF virtual address, or a file offset when `is_offset`.
+ * resolver_find_lines leaves the texts to symbol_texts_fill: their numbers are the same for each
+ * look-up of one function, which most often is known already.
  */
+enum resolve_reason resolver_find_lines(const struct resolver_symbols *symbols, uint64_t address,
+					bool is_offset,
+					struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
+					size_t *ret_count);
 enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
 				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
 				  size_t *ret_count);

@@ -439,6 +439,57 @@ static void the_longest_names_can_be_read_back(void **state)
 	free(name);
 }
 
+static void make_many(struct made_table *ret, char letter)
+{
+	struct symbol_builder builder;
+	char name[48];
+
+	begin(&builder);
+	for (unsigned i = 0; i < LEN; i++) {
+		snprintf(name, sizeof(name), "%c%040u", letter, i);
+		add_symbol(&builder, LOW + i, 1, name, 1);
+	}
+	assert_int_equal(made_table_finish(&builder, ret, NULL), 0);
+	symbol_builder_free(&builder);
+}
+
+/* What was read long ago goes, whichever table it is of, and comes again when it is asked for. */
+static void texts_of_several_tables_share_a_bound(void **state)
+{
+	enum { TABLES = 3, BLOCK_BYTES = SYMBOL_TEXTS_PER_BLOCK_MAX * (42 + 4) + 1024 };
+	struct symbol_text_pool *pool = symbol_text_pool_new();
+	struct made_table made[TABLES];
+	size_t most = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < TABLES; i++) {
+		make_many(&made[i], (char)('a' + i));
+		symbol_texts_share(made[i].texts, pool);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		struct symbol_line lines[SYMBOL_CHAIN_MAX];
+		unsigned table = (unsigned)draw(TABLES), at = (unsigned)draw(LEN);
+		char name[48];
+
+		snprintf(name, sizeof(name), "%c%040u", 'a' + table, at);
+		assert_int_equal(symbol_texts_find(made[table].table, LOW + at, lines), 1);
+		assert_int_equal(lines[0].name.len, 0);
+		symbol_texts_trim(made[table].texts, (size_t)2 * BLOCK_BYTES);
+		symbol_texts_fill(made[table].texts, &lines[0]);
+		assert_string_equal(lines[0].name.data, name);
+		if (symbol_text_pool_bytes(pool) > most)
+			most = symbol_text_pool_bytes(pool);
+	}
+	assert_in_range(most, 2 * (BLOCK_BYTES - 2048), 3 * BLOCK_BYTES);
+	symbol_texts_free(made[0].texts); /* its blocks alone */
+	made[0].texts = NULL;
+	assert_in_range(symbol_text_pool_bytes(pool), 1, most);
+	for (unsigned i = 0; i < TABLES; i++)
+		made_table_free(&made[i]);
+	assert_int_equal(symbol_text_pool_bytes(pool), 0);
+	symbol_text_pool_free(pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +502,7 @@ int main(void)
 		cmocka_unit_test(extents_at_random_are_of_some_function),
 		cmocka_unit_test(going_over_the_budget_yields_no_table),
 		cmocka_unit_test(the_longest_names_can_be_read_back),
+		cmocka_unit_test(texts_of_several_tables_share_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

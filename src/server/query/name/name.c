@@ -4,12 +4,13 @@
  * Each layer is therefore looked up once and remembered by the cheapest key that it has:
  *
  *   frame -> chain       an array by frame id of the view
- *   symbol -> function   by where the symbol table keeps its texts: pointers, no hash of a name
+ *   symbol -> function   by the numbers of its texts in the symbol table: no hash of a name
  *   function -> number   by what makes it one for the reader (function_key)
  *
  * Invariant: a chain that has lines never changes, and function 0 is the root. Names are demangled
  * when a symbol is met for the first time, so the costly step is done once per function of a
- * binary.
+ * binary. Texts are unpacked for that step alone: what is unpacked of all binaries together is
+ * bounded, and goes when others are needed.
  */
 #include "server/query/name/name.h"
 
@@ -19,9 +20,10 @@
 #include "base/hash.h"
 #include "server/query/name/function_name.h"
 
-#define NAMES_PER_RESET 256u	       /* of the scratch memory */
-#define ID_SHOWN 12u		       /* digits of a build id that stands for a path */
-#define LOOK_NS (50 * CLOCK_NS_PER_MS) /* whether a query that waits for symbols is to end */
+#define NAMES_PER_RESET 256u		   /* of the scratch memory */
+#define ID_SHOWN 12u			   /* digits of a build id that stands for a path */
+#define TEXTS_BYTES_MAX ((size_t)8 << 20) /* unpacked of all binaries */
+#define LOOK_NS (50 * CLOCK_NS_PER_MS)	   /* whether a query that waits for symbols is to end */
 
 /* What makes two functions the same; the rest of the fields only describe. */
 struct function_key {
@@ -222,6 +224,7 @@ int name_begin(struct name_table *table, struct work *work, struct resolver *res
 		.give_up_at_ns =
 			shared->names_give_up_at_ns ? shared->names_give_up_at_ns : INT64_MAX,
 	};
+	table->texts = symbol_text_pool_new();
 	arena_init(&table->scratch, work->limit_bytes);
 	work_add_map(work, &table->map);
 	work_add_map(work, &table->binaries_map);
@@ -271,6 +274,8 @@ void name_end(struct name_table *table)
 {
 	for (size_t i = 0; i < table->binaries_count; i++)
 		resolver_close(table->resolver, &table->binaries[i].symbols);
+	symbol_text_pool_free(table->texts);
+	table->work->other_bytes -= table->texts_bytes;
 	arena_free(&table->scratch);
 	work_drop_map(table->work, &table->unresolved.map);
 	work_drop_map(table->work, &table->symbols_map);
@@ -413,6 +418,8 @@ static void open_symbols(const struct name_table *table, struct name_binary *bin
 		if (again)
 			resolver_close(table->resolver, &binary->symbols);
 	} while (again);
+	if (binary->symbols.texts)
+		symbol_texts_share(binary->symbols.texts, table->texts);
 }
 
 /* Its index, IDMAP_NONE when over budget. */
@@ -449,30 +456,43 @@ static bool symbol_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct name_symbol *a = (const struct name_symbol *)context + id, *b = key;
 
-	return a->name == b->name && a->linkage_name == b->linkage_name && a->file == b->file &&
-	       a->address == b->address && a->start_line == b->start_line &&
-	       a->binary == b->binary && a->kind == b->kind;
+	return a->of.name == b->of.name && a->of.linkage_name == b->of.linkage_name &&
+	       a->of.file == b->of.file && a->address == b->address &&
+	       a->start_line == b->start_line && a->binary == b->binary && a->kind == b->kind;
+}
+
+/* The texts of a line, valid until the next call. */
+static void fill_texts(struct name_table *table, uint32_t binary, struct symbol_line *line)
+{
+	struct symbol_texts *texts = table->binaries[binary].symbols.texts;
+	size_t bytes;
+
+	symbol_texts_trim(texts, TEXTS_BYTES_MAX);
+	symbol_texts_fill(texts, line);
+	bytes = symbol_text_pool_bytes(table->texts);
+	table->work->other_bytes += bytes - table->texts_bytes;
+	table->texts_bytes = bytes;
 }
 
 /* The function of one line of the resolver's; IDMAP_NONE when over budget. */
 static uint32_t function_of_line(struct name_table *table, const struct frame *frame,
-				 uint32_t binary, const struct symbol_line *line)
+				 uint32_t binary, struct symbol_line *line)
 {
 	struct tree_function function = function_of_frame(table, frame);
-	struct name_symbol made = { line->name.data,  line->linkage_name.data,
-				    line->file.data,  function.address,
-				    line->start_line, binary,
-				    function.kind,    0 };
-	uint64_t hash = hash_mix((uintptr_t)made.name, (uintptr_t)made.linkage_name);
+	struct name_symbol made = { line->of, function.address, line->start_line,
+				    binary,   function.kind,	0 };
+	/* Small numbers that differ little: hash_mix would make neighbours of them. */
+	const uint64_t numbers[] = { (uint64_t)made.of.name << 32 | made.of.linkage_name,
+				     (uint64_t)made.of.file << 32 | made.start_line,
+				     (uint64_t)binary << 32 | made.kind, made.address };
+	uint64_t hash = hash_bytes(numbers, sizeof(numbers));
 	uint32_t id;
 
 	assert(binary < table->binaries_count);
-	hash = hash_mix(hash_mix(hash, (uintptr_t)made.file),
-			(uint64_t)binary << 32 | made.start_line);
-	hash = hash_mix(hash, made.address);
 	id = idmap_find(&table->symbols_map, hash, symbol_equal, table->symbols, &made);
 	if (id != IDMAP_NONE)
 		return table->symbols[id].function;
+	fill_texts(table, binary, line);
 	function.file = line->file;
 	function.start_line = line->start_line;
 	show(table, &function, line->name, line->linkage_name);
@@ -522,7 +542,7 @@ static bool add_unnamed(struct name_table *table, const struct frame *frame,
 }
 
 static bool add_lines(struct name_table *table, const struct frame *frame, uint32_t binary,
-		      const struct symbol_line *lines, size_t count)
+		      struct symbol_line *lines, size_t count)
 {
 	assert(binary < table->binaries_count);
 	for (size_t i = 0; i < count; i++)
@@ -562,14 +582,16 @@ static bool name_by_resolver(struct name_table *table, const struct frame *frame
 	if (binary == IDMAP_NONE)
 		return false;
 	symbols = &table->binaries[binary].symbols;
-	reason = resolver_find(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET, lines,
-			       &count);
+	reason = resolver_find_lines(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET,
+				     lines, &count);
 	table->pending += reason == RESOLVE_PENDING;
 	*ret_resolved = count > 0;
 	if (!count)
 		return name_by_address(table, frame, unresolved_reason_of(reason), symbols->detail);
-	if (lines[count - 1].is_unnamed)
+	if (lines[count - 1].is_unnamed) {
+		fill_texts(table, binary, &lines[count - 1]);
 		return add_unnamed(table, frame, &lines[count - 1], symbols->detail);
+	}
 	return add_lines(table, frame, binary, lines, count);
 }
 
@@ -618,8 +640,8 @@ static bool name_kernel(struct name_table *table, const struct frame *frame, boo
 	binary = binary_of(table, frame);
 	if (binary == IDMAP_NONE)
 		return false;
-	table->pending += resolver_find(&table->binaries[binary].symbols, frame->address, false,
-					lines, &count) == RESOLVE_PENDING;
+	table->pending += resolver_find_lines(&table->binaries[binary].symbols, frame->address,
+					      false, lines, &count) == RESOLVE_PENDING;
 	*ret_done = count > 0 && !lines[count - 1].is_unnamed;
 	return !*ret_done || add_lines(table, frame, binary, lines, count);
 }

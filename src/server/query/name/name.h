@@ -48,9 +48,9 @@ struct name_binary {
 	struct resolver_symbols symbols;
 };
 
-/* A function of a symbol table, known by where the table keeps its texts: named once. */
+/* A function of a symbol table, known by the numbers of its texts there: named once. */
 struct name_symbol {
-	const char *name, *linkage_name, *file;
+	struct symbol_line_texts of;
 	uint64_t address; /* as the function's */
 	uint32_t start_line, binary;
 	enum frame_kind kind;
@@ -76,6 +76,8 @@ struct name_table {
 	size_t binaries_count, binaries_capacity;
 	uint32_t binary_last; /* that was asked for */
 	struct idmap binaries_map;
+	struct symbol_text_pool *texts; /* of all binaries, unpacked */
+	size_t texts_bytes;		/* of it, as the work has counted them */
 	struct name_symbol *symbols;
 	size_t symbols_count, symbols_capacity;
 	struct idmap symbols_map;

@@ -1,26 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/resolve/table/symbol_texts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <zstd.h>
 
 #include "base/mem.h"
 #include "server/resolve/table/symbol_format.h"
 
-/* The texts of one block, each with a NUL after it. */
+/*
+ * The blocks of all tables that share a pool are one list, the last that was used first, so that
+ * what was not needed for longest can go. A block without bytes is one that cannot be read.
+ */
 struct text_block {
-	char *bytes;  /* NULL: it cannot be read */
+	struct text_block *newer, *older;
+	struct symbol_texts *owner;
+	uint32_t number;
+	char *bytes;  /* each text with a NUL after it */
 	uint32_t *at; /* of each text, and where the last one ends */
 	unsigned count;
+	size_t size; /* of all this */
+};
+
+struct symbol_text_pool {
+	struct text_block *newest, *oldest;
+	size_t bytes; /* in blocks */
+	ZSTD_DCtx *decoder;
 };
 
 struct symbol_texts {
 	const struct symbol_table *table;
-	struct text_block **blocks;
+	struct text_block **blocks; /* by number; NULL: not unpacked */
 	uint32_t blocks_count;
-	size_t bytes; /* in blocks */
-	ZSTD_DCtx *decoder;
+	struct symbol_text_pool *pool, own;
 };
+
+struct symbol_text_pool *symbol_text_pool_new(void)
+{
+	return mem_new(struct symbol_text_pool);
+}
+
+void symbol_text_pool_free(struct symbol_text_pool *pool)
+{
+	if (!pool)
+		return;
+	assert(!pool->newest);
+	ZSTD_freeDCtx(pool->decoder);
+	free(pool);
+}
+
+size_t symbol_text_pool_bytes(const struct symbol_text_pool *pool)
+{
+	return pool->bytes;
+}
 
 struct symbol_texts *symbol_texts_new(const struct symbol_table *table)
 {
@@ -31,30 +63,59 @@ struct symbol_texts *symbol_texts_new(const struct symbol_table *table)
 		(uint32_t)(((uint64_t)table->texts_count + table->texts_per_block - 1) /
 			   table->texts_per_block);
 	texts->blocks = mem_new_array(struct text_block *, texts->blocks_count);
+	texts->pool = &texts->own;
 	return texts;
+}
+
+void symbol_texts_share(struct symbol_texts *texts, struct symbol_text_pool *pool)
+{
+	assert(texts->pool == &texts->own && !texts->own.newest);
+	texts->pool = pool;
+}
+
+static void unlink_block(struct text_block *block)
+{
+	struct symbol_text_pool *pool = block->owner->pool;
+
+	*(block->newer ? &block->newer->older : &pool->newest) = block->older;
+	*(block->older ? &block->older->newer : &pool->oldest) = block->newer;
+}
+
+static void link_newest(struct text_block *block)
+{
+	struct symbol_text_pool *pool = block->owner->pool;
+
+	block->newer = NULL;
+	block->older = pool->newest;
+	*(pool->newest ? &pool->newest->newer : &pool->oldest) = block;
+	pool->newest = block;
+}
+
+static void free_block(struct text_block *block)
+{
+	unlink_block(block);
+	assert(block->owner->pool->bytes >= block->size);
+	block->owner->pool->bytes -= block->size;
+	block->owner->blocks[block->number] = NULL;
+	free(block->bytes);
+	free(block->at);
+	free(block);
 }
 
 void symbol_texts_trim(struct symbol_texts *texts, size_t max_bytes)
 {
-	if (texts->bytes <= max_bytes)
-		return;
-	for (uint32_t i = 0; i < texts->blocks_count; i++) {
-		if (texts->blocks[i]) {
-			free(texts->blocks[i]->bytes);
-			free(texts->blocks[i]->at);
-		}
-		free(texts->blocks[i]);
-		texts->blocks[i] = NULL;
-	}
-	texts->bytes = 0;
+	while (texts->pool->bytes > max_bytes)
+		free_block(texts->pool->oldest);
 }
 
 void symbol_texts_free(struct symbol_texts *texts)
 {
 	if (!texts)
 		return;
-	symbol_texts_trim(texts, 0);
-	ZSTD_freeDCtx(texts->decoder);
+	for (uint32_t i = 0; i < texts->blocks_count; i++)
+		if (texts->blocks[i])
+			free_block(texts->blocks[i]);
+	ZSTD_freeDCtx(texts->own.decoder);
 	free(texts->blocks);
 	free(texts);
 }
@@ -72,18 +133,18 @@ static struct slice packed_block(const struct symbol_table *table, uint32_t numb
 }
 
 /* What a block unpacks to; `len` is 0 when it cannot be. Free the data. */
-static struct slice unpack(struct symbol_texts *texts, struct slice packed)
+static struct slice unpack(struct symbol_text_pool *pool, struct slice packed)
 {
 	unsigned long long bytes = ZSTD_getFrameContentSize(packed.data, packed.len);
 	size_t len;
 	char *raw;
 
-	if (!texts->decoder)
-		texts->decoder = ZSTD_createDCtx();
-	if (!texts->decoder || !packed.len || !bytes || bytes > SYMBOL_TEXT_BLOCK_BYTES_MAX)
+	if (!pool->decoder)
+		pool->decoder = ZSTD_createDCtx();
+	if (!pool->decoder || !packed.len || !bytes || bytes > SYMBOL_TEXT_BLOCK_BYTES_MAX)
 		return (struct slice){ NULL, 0 };
 	raw = mem_calloc(1, (size_t)bytes);
-	len = ZSTD_decompressDCtx(texts->decoder, raw, (size_t)bytes, packed.data, packed.len);
+	len = ZSTD_decompressDCtx(pool->decoder, raw, (size_t)bytes, packed.data, packed.len);
 	return slice_from(raw, ZSTD_isError(len) ? 0 : len);
 }
 
@@ -111,13 +172,30 @@ static struct text_block *read_block(struct symbol_texts *texts, uint32_t number
 	unsigned count = left < per_block ? left : per_block;
 	struct slice raw = { NULL, 0 };
 
-	texts->bytes += sizeof(*block) + (count + 1) * sizeof(*block->at);
-	if (texts->bytes < SYMBOL_TEXTS_BYTES_MAX)
-		raw = unpack(texts, packed_block(texts->table, number));
-	block->bytes = (char *)raw.data;
-	texts->bytes += raw.len;
-	if (raw.len)
+	if (texts->pool->bytes < SYMBOL_TEXTS_BYTES_MAX)
+		raw = unpack(texts->pool, packed_block(texts->table, number));
+	*block = (struct text_block){ .owner = texts, .number = number, .bytes = (char *)raw.data };
+	block->size = sizeof(*block) + raw.len;
+	if (raw.len) {
 		index_texts(block, count, raw.len);
+		block->size += (count + 1) * sizeof(*block->at);
+	}
+	texts->pool->bytes += block->size;
+	link_newest(block);
+	return block;
+}
+
+/* The block, as the last that was used. */
+static struct text_block *use_block(struct symbol_texts *texts, uint32_t number)
+{
+	struct text_block *block = texts->blocks[number];
+
+	if (!block) {
+		block = texts->blocks[number] = read_block(texts, number);
+	} else if (block->newer) {
+		unlink_block(block);
+		link_newest(block);
+	}
 	return block;
 }
 
@@ -130,34 +208,46 @@ struct slice symbol_texts_get(struct symbol_texts *texts, uint32_t text)
 		return (struct slice){ "", 0 };
 	number = text / texts->table->texts_per_block;
 	index = text % texts->table->texts_per_block;
-	if (!texts->blocks[number])
-		texts->blocks[number] = read_block(texts, number);
-	block = texts->blocks[number];
+	block = use_block(texts, number);
 	if (index >= block->count)
 		return (struct slice){ "", 0 };
 	return slice_from(block->bytes + block->at[index],
 			  block->at[index + 1] - block->at[index] - 1);
 }
 
-size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
-			   struct symbol_line ret_lines[SYMBOL_CHAIN_MAX])
+size_t symbol_texts_find(const struct symbol_table *table, uint64_t address,
+			 struct symbol_line ret_lines[SYMBOL_CHAIN_MAX])
 {
 	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_lookup(texts->table, address, frames);
+	size_t count = symbol_lookup(table, address, frames);
 
 	for (size_t i = 0; i < count; i++) {
-		struct symbol_function function =
-			symbol_table_function(texts->table, frames[i].function);
+		struct symbol_function function = symbol_table_function(table, frames[i].function);
 
 		ret_lines[i] = (struct symbol_line){
-			.name = symbol_texts_get(texts, function.name),
-			.linkage_name = symbol_texts_get(texts, function.linkage_name),
-			.file = symbol_texts_get(texts, frames[i].file),
+			.of = { function.name, function.linkage_name, frames[i].file },
 			.line = frames[i].line,
 			.start_line = function.line,
 			.is_unnamed = function.is_unnamed,
 		};
 	}
+	return count;
+}
+
+void symbol_texts_fill(struct symbol_texts *texts, struct symbol_line *line)
+{
+	line->name = symbol_texts_get(texts, line->of.name);
+	line->linkage_name = symbol_texts_get(texts, line->of.linkage_name);
+	line->file = symbol_texts_get(texts, line->of.file);
+}
+
+size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
+			   struct symbol_line ret_lines[SYMBOL_CHAIN_MAX])
+{
+	size_t count = symbol_texts_find(texts->table, address, ret_lines);
+
+	for (size_t i = 0; i < count; i++)
+		symbol_texts_fill(texts, &ret_lines[i]);
 	return count;
 }
 
