@@ -62,7 +62,7 @@ static void choose_programs(struct sample_bpf *skeleton)
 	bpf_program__set_autoload(skeleton->progs.sample_cpu, has_loop);
 	bpf_program__set_autoload(skeleton->progs.sample_by_pointer, !has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_running, has_loop);
-	bpf_program__set_autoload(skeleton->progs.hash_programs, has_loop);
+	bpf_program__set_autoload(skeleton->progs.list_programs, has_loop);
 	bpf_program__set_autoload(skeleton->progs.send_staged, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_exec, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_fork, has_loop);
@@ -359,15 +359,16 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 }
 
 /*
- * Has the program run over all things of its kind, or over what is in the map; false, with errno,
- * when the kernel refuses.
+ * Has the program run over all things of its kind, or over what is in the map, and appends what it
+ * writes, unless `written` is NULL; false, with errno, when the kernel refuses.
  */
-static bool iterate(struct bpf_program *program, const struct bpf_map *map)
+static bool iterate(struct bpf_program *program, const struct bpf_map *map, struct strbuf *written)
 {
 	union bpf_iter_link_info what = { .map.map_fd = map ? (uint32_t)bpf_map__fd(map) : 0 };
 	struct bpf_iter_attach_opts options;
 	struct bpf_link *link;
-	char none[64];
+	char some[4096];
+	ssize_t len = 0;
 	int fd, failed;
 
 	/* libbpf refuses what is not zero behind the last field, too. */
@@ -378,31 +379,30 @@ static bool iterate(struct bpf_program *program, const struct bpf_map *map)
 	link = bpf_program__attach_iter(program, &options);
 	fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 	failed = errno;
-	while (fd >= 0 && read(fd, none, sizeof(none)) > 0)
-		continue;
+	while (fd >= 0 && (len = read(fd, some, sizeof(some))) > 0)
+		if (written)
+			strbuf_add(written, some, (size_t)len);
+	if (len < 0)
+		failed = errno;
 	if (fd >= 0)
 		close(fd);
 	bpf_link__destroy(link);
 	errno = failed;
-	return fd >= 0;
+	return fd >= 0 && len == 0;
 }
 
 /* Has the program look at all tasks: what it finds comes through the ring buffer. */
 static void look_at_running(const struct sampler *sampler)
 {
-	if (!iterate(sampler->skeleton->progs.follow_running, NULL))
+	if (!iterate(sampler->skeleton->progs.follow_running, NULL, NULL))
 		log_debug("agent", "new processes are noticed at their first sample",
 			  "cause=\"%s\"", strerrordesc_np(errno));
 }
 
-uint64_t sampler_hash_programs(struct sampler *sampler)
+bool sampler_list_programs(struct sampler *sampler, struct strbuf *ret)
 {
-	struct sample_bpf *skeleton = sampler->skeleton;
-
-	if (!skeleton->rodata->has_loop)
-		return 0;
-	skeleton->bss->programs_hash = 0;
-	return iterate(skeleton->progs.hash_programs, NULL) ? skeleton->bss->programs_hash : 0;
+	return sampler->skeleton->rodata->has_loop &&
+	       iterate(sampler->skeleton->progs.list_programs, NULL, ret);
 }
 
 void sampler_follow(struct sampler *sampler)
@@ -470,7 +470,7 @@ static bool send_staged(const struct sampler *sampler)
 
 	if (!skeleton->rodata->has_loop)
 		return true; /* it never waits */
-	if (iterate(skeleton->progs.send_staged, skeleton->maps.scratches))
+	if (iterate(skeleton->progs.send_staged, skeleton->maps.scratches, NULL))
 		return true;
 	log_warn("agent", "some samples count with the next frequency", "cause=\"%s\"",
 		 strerrordesc_np(errno));

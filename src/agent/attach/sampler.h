@@ -12,6 +12,7 @@
 #include "agent/bpf/shared.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "base/strbuf.h"
 
 struct sampler;
 
@@ -56,10 +57,10 @@ void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz);
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
 
 /*
- * A hash of the loaded BPF programs, which changes when one is loaded or unloaded. 0 if this kernel
- * does not tell. One thread at a time.
+ * Appends a struct program_code for the code of each loaded BPF program and of its functions. False
+ * if this kernel does not tell. One thread at a time.
  */
-uint64_t sampler_hash_programs(struct sampler *sampler);
+bool sampler_list_programs(struct sampler *sampler, struct strbuf *ret);
 
 /* What unwind tables are put into (bpf/table.h); -1 where this kernel cannot use them. */
 struct sampler_maps {

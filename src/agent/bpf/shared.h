@@ -422,6 +422,14 @@ struct space_record {
 #define SPACE_VERSION_STEP 2u
 #define SPACE_FOLLOWED 1u
 
+#define PROGRAM_NAME_BYTES 128
+
+/* Code of a BPF program, or of one of its functions, as list_programs writes it. */
+struct program_code {
+	__u64 start, end;	       /* addresses */
+	char name[PROGRAM_NAME_BYTES]; /* as in /proc/kallsyms; ends with NUL */
+};
+
 /* Per CPU, only ever added to. */
 enum sample_counter {
 	/* What every sample counts is in one cache line. */

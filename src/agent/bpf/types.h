@@ -84,15 +84,29 @@ struct bpf_iter__task { /* context of iter/task */
 	struct task_struct *task;
 };
 
+struct bpf_ksym {
+	unsigned long start, end;
+	char name[PROGRAM_NAME_BYTES]; /* or more */
+};
+
 struct bpf_prog_aux {
-	__u32 id;
+	__u32 func_cnt;
+	struct bpf_prog **func; /* the program itself is the first; NULL: there is no other */
+	struct bpf_ksym ksym;
 };
 
 struct bpf_prog {
 	struct bpf_prog_aux *aux;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct bpf_iter__bpf_prog { /* context of iter/bpf_prog */
+	struct bpf_iter_meta *meta;
 	struct bpf_prog *prog;
 };
 

@@ -203,17 +203,17 @@ static void report_counters(struct drain *drain)
 	accounts_set_counters(drain->accounts, &now);
 }
 
-static uint64_t hash_programs(void *context)
+static bool list_programs(void *context, struct strbuf *ret)
 {
 	const struct drain *drain = context;
 
-	return sampler_hash_programs(drain->sampler);
+	return sampler_list_programs(drain->sampler, ret);
 }
 
 static void refresh_kernel_symbols(struct drain *drain, int64_t now_ns)
 {
 	kernel_symbols_refresh(&drain->kernel_symbols, &drain->options.handles.kernel,
-			       hash_programs, drain, now_ns);
+			       list_programs, drain, now_ns);
 }
 
 static void want_container(struct drain *drain, const struct process *process, int64_t now_ns)

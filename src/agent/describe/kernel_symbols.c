@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "agent/bpf/shared.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,6 +16,7 @@
 #define MODULES "/proc/modules"
 #define CHUNK_BYTES ((size_t)256 * 1024)
 #define FUNCTION_BYTES_MAX ((uint64_t)1 << 20) /* an address further behind a symbol is not its */
+#define MODULE_FUNCTION_BYTES_MAX ((uint64_t)1 << 16) /* modules lie next to other things */
 #define WAIT_MIN_NS (60 * CLOCK_NS_PER_S)
 #define WAIT_MAX_NS (3600 * CLOCK_NS_PER_S)
 
@@ -25,7 +27,8 @@ struct reading {
 	struct strbuf text;
 	uint32_t module; /* of the line before */
 	uint64_t text_address;
-	bool hidden; /* an address of 0 was seen */
+	bool hidden;	   /* an address of 0 was seen */
+	bool has_programs; /* those of BPF programs are known from elsewhere */
 };
 
 static uint32_t add_text(struct strbuf *text, struct slice s)
@@ -46,6 +49,12 @@ static uint32_t module_of(struct reading *reading, struct slice module)
 	return reading->module;
 }
 
+static bool is_program(const struct kallsyms_line *line)
+{
+	return slice_is(line->module, "bpf") &&
+	       slice_starts_with(line->name, SLICE_LITERAL("bpf_prog_"));
+}
+
 static void take_line(struct reading *reading, struct slice line)
 {
 	struct kernel_symbol symbol;
@@ -60,6 +69,8 @@ static void take_line(struct reading *reading, struct slice line)
 	}
 	/* Padding before a function, in front of which it is patched; never executed itself. */
 	if (slice_starts_with(parsed.name, SLICE_LITERAL("__pfx_")))
+		return;
+	if (reading->has_programs && is_program(&parsed))
 		return;
 	if (slice_is(parsed.name, "_text") && !parsed.module.len)
 		reading->text_address = parsed.address;
@@ -133,7 +144,7 @@ void kernel_symbols_close(struct kernel_symbol_files *files)
 /* From the file's beginning; `path` is for messages. */
 static int read_symbols(struct kernel_symbols *symbols, int fd, const char *path, struct err *err)
 {
-	struct reading reading = { 0 };
+	struct reading reading = { .has_programs = symbols->has_programs };
 	int failed = lseek(fd, 0, SEEK_SET) < 0 ? -1 : 0, error_number = errno;
 
 	strbuf_add_byte(&reading.text, '\0'); /* offset 0 = no module */
@@ -179,6 +190,8 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 {
 	free(symbols->items);
 	strbuf_free(&symbols->text);
+	strbuf_free(&symbols->programs);
+	strbuf_free(&symbols->before);
 	*symbols = (struct kernel_symbols){ 0 };
 }
 
@@ -226,22 +239,66 @@ static void read_again(struct kernel_symbols *symbols, int fd, bool is_first)
 		log_warn("agent", "kernel frames have no names", "reason=\"%s\"", err.message);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct program_code *first = a, *second = b;
+
+	return (first->start > second->start) - (first->start < second->start);
+}
+
+static size_t count_of(const struct strbuf *programs)
+{
+	return programs->len / sizeof(struct program_code);
+}
+
+static void sort_programs(struct strbuf *programs)
+{
+	struct program_code *items = (void *)programs->data;
+
+	for (size_t i = 0; i < count_of(programs); i++)
+		items[i].name[PROGRAM_NAME_BYTES - 1] = '\0';
+	if (count_of(programs))
+		qsort(items, count_of(programs), sizeof(*items), by_start);
+}
+
+/* Once in a window. */
+static void list_programs(struct kernel_symbols *symbols)
+{
+	kernel_symbols_list_f *list = symbols->list_programs;
+	struct strbuf now = symbols->before;
+
+	symbols->list_programs = NULL;
+	if (!list)
+		return;
+	now.len = 0;
+	symbols->before = symbols->programs;
+	symbols->has_programs = list(symbols->list_context, &now);
+	if (!symbols->has_programs)
+		now.len = 0;
+	sort_programs(&now);
+	symbols->programs = now;
+}
+
 void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
-			    kernel_symbols_hash_f *programs, void *context, int64_t now_ns)
+			    kernel_symbols_list_f *list, void *context, int64_t now_ns)
 {
 	bool first = symbols->wait_ns == 0;
-	uint64_t code_hash;
+	uint64_t modules_hash;
 
+	symbols->list_programs = list;
+	symbols->list_context = context;
 	if (!first && now_ns - symbols->checked_at_ns < symbols->wait_ns)
 		return;
-	code_hash = hash_mix(hash_modules(files->modules), programs(context));
+	modules_hash = hash_modules(files->modules);
 	symbols->checked_at_ns = now_ns;
-	if (first || code_hash != symbols->code_hash) {
+	if (first || modules_hash != symbols->modules_hash) {
 		symbols->wait_ns = WAIT_MIN_NS;
-		symbols->code_hash = code_hash;
+		symbols->modules_hash = modules_hash;
 		symbols->changed = files;
-		if (first)
+		if (first) {
+			list_programs(symbols);
 			read_again(symbols, files->symbols, true);
+		}
 		return;
 	}
 	if (!symbols->missed)
@@ -251,13 +308,27 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_
 	read_again(symbols, files->symbols, false);
 }
 
+static const struct program_code *find_program(const struct strbuf *programs, uint64_t address)
+{
+	const struct program_code *items = (const void *)programs->data;
+	size_t low = bisect(0, count_of(programs), i, items[i].start <= address);
+
+	return low && address < items[low - 1].end ? &items[low - 1] : NULL;
+}
+
+static uint64_t bytes_max(const struct kernel_symbol *symbol)
+{
+	return symbol->module ? MODULE_FUNCTION_BYTES_MAX : FUNCTION_BYTES_MAX;
+}
+
 /* The last symbol that is not behind the address; NULL = none is near enough. */
 static const struct kernel_symbol *find_symbol(const struct kernel_symbols *symbols,
 					       uint64_t address)
 {
 	size_t low = bisect(0, symbols->count, i, symbols->items[i].address <= address);
 
-	if (!low || address - symbols->items[low - 1].address >= FUNCTION_BYTES_MAX)
+	if (!low ||
+	    address - symbols->items[low - 1].address >= bytes_max(&symbols->items[low - 1]))
 		return NULL;
 	return &symbols->items[low - 1];
 }
@@ -266,10 +337,21 @@ bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struc
 			 struct slice *ret_module)
 {
 	const struct kernel_symbol *symbol = find_symbol(symbols, address);
+	const struct program_code *program;
 
 	/* What the kernel itself is called never changes. */
-	if (symbols->changed && (!symbol || symbol->module)) {
-		read_again(symbols, symbols->changed->symbols, false);
+	if (!symbol || symbol->module) {
+		list_programs(symbols);
+		program = find_program(&symbols->programs, address);
+		if (!program)
+			program = find_program(&symbols->before, address);
+		if (program) {
+			*ret_name = slice_of(program->name);
+			*ret_module = SLICE_LITERAL("bpf");
+			return true;
+		}
+		if (symbols->changed)
+			read_again(symbols, symbols->changed->symbols, false);
 		symbol = find_symbol(symbols, address);
 	}
 	if (!symbol) {

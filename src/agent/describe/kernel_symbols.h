@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_symbols - names of kernel addresses, from /proc/kallsyms: the kernel's own code, modules
- * and loaded BPF programs.
+ * kernel_symbols - names of kernel addresses: of the kernel's own code and its modules from
+ * /proc/kallsyms, of loaded BPF programs from the kernel's list of them (bpf/sample.bpf.c).
  *
  * When the kernel hides addresses (kernel.kptr_restrict) the table is empty and says why; lookups
- * then give the mapping only. Read again, at most once a minute, when an address was not found, or
- * when modules or BPF programs have changed and one of their addresses is looked up: systemd loads
- * programs with each service, and a reading takes a tenth of a second. Owned by the drain thread.
+ * then give the mapping only. A reading of /proc/kallsyms takes a tenth of a second, so it is read
+ * again, at most once a minute, when an address was not found, or when modules have changed and one
+ * of their addresses is looked up. BPF programs come and go with each service that systemd starts:
+ * they are listed anew once in each window in which code that was loaded is looked up. Owned by the
+ * drain thread.
  */
 #ifndef FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
 #define FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
@@ -28,17 +30,26 @@ struct kernel_symbol_files {
 	int symbols, modules;
 };
 
+/* Appends a struct program_code for all code of loaded BPF programs; false = not known. */
+typedef bool kernel_symbols_list_f(void *context, struct strbuf *ret);
+
 struct kernel_symbols {
 	struct kernel_symbol *items; /* by address, one per address */
 	size_t count;
 	struct strbuf text;
 	uint64_t text_address; /* of `_text`, where the kernel begins; 0 = not known */
-	uint64_t code_hash;    /* of what was loaded */
+	uint64_t modules_hash; /* of /proc/modules */
 	int64_t checked_at_ns; /* monotonic */
 	int64_t wait_ns;       /* until the next check */
 	bool missed;	       /* an address was not found since the last reading */
-	/* Where what is loaded now has its names, if that has changed since; borrowed. */
+	/* Where modules have their names now, if they have changed since; borrowed. */
 	const struct kernel_symbol_files *changed;
+
+	struct strbuf programs; /* struct program_code, by address */
+	struct strbuf before;	/* ... of the list before: some may have gone since a sample */
+	bool has_programs;	/* the kernel tells of them: their names are not in `items` */
+	kernel_symbols_list_f *list_programs; /* NULL = they are listed for this window */
+	void *list_context;
 };
 
 #define KERNEL_SYMBOL_FILES_NONE ((struct kernel_symbol_files){ -1, -1 })
@@ -53,15 +64,13 @@ void kernel_symbols_free(struct kernel_symbols *symbols);
 /* Of the names, sizes and addresses in /proc/modules, or a file like it; 0 where there are none. */
 uint64_t kernel_symbols_hash_modules(const char *path);
 
-/* Another number when BPF programs have come or gone; 0 = not known: missed addresses must tell. */
-typedef uint64_t kernel_symbols_hash_f(void *context);
-
 /*
- * Reads /proc/kallsyms again if that is due, or notes that loaded code has changed. Failures keep
- * the old table. `files` is read by kernel_symbols_find, too, and stays open until then.
+ * At the beginning of a window. Reads /proc/kallsyms again if that is due, or notes that modules
+ * have changed. Failures keep the old table. kernel_symbols_find uses `files`, `list_programs` and
+ * its context, too, until the next refresh.
  */
 void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
-			    kernel_symbols_hash_f *programs, void *context, int64_t now_ns);
+			    kernel_symbols_list_f *list_programs, void *context, int64_t now_ns);
 
 /*
  * The function that holds the address; *ret_module is empty for the kernel itself. Slices live

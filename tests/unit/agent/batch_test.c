@@ -523,12 +523,13 @@ static void modules_that_moved_are_noticed(void **state)
 	assert_true(kernel_symbols_hash_modules(path) == 0);
 }
 
-static uint64_t programs;
+static struct program_code loaded; /* one program; at 0: none is known */
 
-static uint64_t hash_programs(void *context)
+static bool list_programs(void *context, struct strbuf *ret)
 {
-	(void)context;
-	return programs;
+	++*(unsigned *)context;
+	strbuf_add(ret, (const char *)&loaded, sizeof(loaded));
+	return loaded.start != 0;
 }
 
 static void expect_symbol(struct kernel_symbols *symbols, uint64_t address, const char *expected)
@@ -539,31 +540,73 @@ static void expect_symbol(struct kernel_symbols *symbols, uint64_t address, cons
 	assert_true(slice_is(name, expected));
 }
 
-/* A reading costs more than a minute of samples: not for programs that no sample is in. */
-static void loaded_code_that_changed_is_read_when_it_is_asked_for(void **state)
+/* A reading costs more than a minute of samples: not for modules that no sample is in. */
+static void modules_that_changed_are_read_when_one_is_asked_for(void **state)
 {
 	static const char *const first = "ffffffff81000000 T _text\nffffffff81000100 T core\n"
-					 "ffffffffc0300000 t old_program\t[bpf]\n";
+					 "ffffffffc0300000 t old_read\t[ext4]\n";
 	static const char *const second = "ffffffff81000000 T _text\nffffffff81000100 T core_read\n"
-					  "ffffffffc0300000 t new_program\t[bpf]\n";
+					  "ffffffffc0300000 t new_read\t[ext4]\n";
+	char path[] = "/tmp/firn-kallsyms-XXXXXX", modules[] = "/tmp/firn-modules-XXXXXX";
+	struct kernel_symbol_files files;
+	struct kernel_symbols symbols = { 0 };
+	int64_t now_ns = 1;
+	unsigned lists = 0;
+
+	(void)state;
+	loaded = (struct program_code){ 0 };
+	files.symbols = mkstemp(path);
+	files.modules = mkstemp(modules);
+	write_file(path, first);
+	kernel_symbols_refresh(&symbols, &files, list_programs, &lists, now_ns);
+	expect_symbol(&symbols, 0xffffffffc0300010, "old_read");
+	write_file(path, second);
+	write_file(modules, "ext4 100 1 - Live 0xffffffffc0401000\n");
+	now_ns += 61 * CLOCK_NS_PER_S;
+	kernel_symbols_refresh(&symbols, &files, list_programs, &lists, now_ns);
+	expect_symbol(&symbols, 0xffffffff81000110, "core");
+	expect_symbol(&symbols, 0xffffffffc0300010, "new_read");
+	expect_symbol(&symbols, 0xffffffff81000110, "core_read");
+	kernel_symbols_free(&symbols);
+	close(files.symbols);
+	close(files.modules);
+	unlink(path);
+	unlink(modules);
+}
+
+/* They come and go all the time: /proc/kallsyms is not read for them. */
+static void programs_are_listed_when_one_is_asked_for(void **state)
+{
+	static const char *const text = "ffffffff81000000 T _text\nffffffff81000100 T core\n"
+					"ffffffffc0300000 t bpf_prog_1_old\t[bpf]\n"
+					"ffffffffc0309000 t bpf_trampoline_7\t[bpf]\n";
 	char path[] = "/tmp/firn-kallsyms-XXXXXX";
 	struct kernel_symbol_files files = { .modules = -1 };
 	struct kernel_symbols symbols = { 0 };
+	struct slice name, module;
 	int64_t now_ns = 1;
+	unsigned lists = 0;
 
 	(void)state;
+	loaded = (struct program_code){ 0xffffffffc0300000, 0xffffffffc0300100, "bpf_prog_1_old" };
 	files.symbols = mkstemp(path);
-	write_file(path, first);
-	programs = 1;
-	kernel_symbols_refresh(&symbols, &files, hash_programs, NULL, now_ns);
-	expect_symbol(&symbols, 0xffffffffc0300010, "old_program");
-	write_file(path, second);
-	programs = 2;
+	write_file(path, text);
+	kernel_symbols_refresh(&symbols, &files, list_programs, &lists, now_ns);
+	expect_symbol(&symbols, 0xffffffffc0300010, "bpf_prog_1_old");
+	write_file(path, "ffffffff81000000 T _text\nffffffff81000100 T core_read\n");
+	loaded = (struct program_code){ 0xffffffffc0300200, 0xffffffffc0300300, "bpf_prog_2_new" };
 	now_ns += 61 * CLOCK_NS_PER_S;
-	kernel_symbols_refresh(&symbols, &files, hash_programs, NULL, now_ns);
+	lists = 0;
+	kernel_symbols_refresh(&symbols, &files, list_programs, &lists, now_ns);
 	expect_symbol(&symbols, 0xffffffff81000110, "core");
-	expect_symbol(&symbols, 0xffffffffc0300010, "new_program");
-	expect_symbol(&symbols, 0xffffffff81000110, "core_read");
+	assert_int_equal(lists, 0);
+	expect_symbol(&symbols, 0xffffffffc0300210, "bpf_prog_2_new");
+	expect_symbol(&symbols, 0xffffffffc0300010, "bpf_prog_1_old"); /* a sample may be older */
+	expect_symbol(&symbols, 0xffffffffc0309010, "bpf_trampoline_7");
+	assert_false(kernel_symbols_find(&symbols, 0xffffffffc0300110, &name, &module));
+	assert_false(kernel_symbols_find(&symbols, 0xffffffffc0300300, &name, &module));
+	assert_int_equal(lists, 1);
+	expect_symbol(&symbols, 0xffffffff81000110, "core");
 	kernel_symbols_free(&symbols);
 	close(files.symbols);
 	unlink(path);
@@ -623,7 +666,8 @@ int main(void)
 		TEST(executable_of_an_ended_process_is_its_first_mapping),
 		cmocka_unit_test(hidden_kernel_addresses_are_explained),
 		cmocka_unit_test(modules_that_moved_are_noticed),
-		cmocka_unit_test(loaded_code_that_changed_is_read_when_it_is_asked_for),
+		cmocka_unit_test(modules_that_changed_are_read_when_one_is_asked_for),
+		cmocka_unit_test(programs_are_listed_when_one_is_asked_for),
 		cmocka_unit_test(functions_of_the_vdso_have_names),
 	};
 
