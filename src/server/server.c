@@ -20,6 +20,7 @@
 #include "server/debuginfo/local_source.h"
 #include "server/give_back.h"
 #include "server/ingest/label_guard.h"
+#include "server/persist/store_follow.h"
 #include "server/query/index/index_cache.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/origin.h"
@@ -48,6 +49,8 @@ struct server {
 	struct strbuf storage_path;
 	struct bucket *bucket; /* NULL: there is none */
 	struct strbuf bucket_url;
+	struct store_follow_source followed[STORE_FOLLOW_SOURCES_MAX]; /* buckets that are read */
+	size_t followed_count;
 	struct store_folder *folder; /* NULL: the store has it */
 	struct give_back *give_back;
 	struct store_tenant_limit *limits; /* of the command line and the web configuration */
@@ -292,6 +295,55 @@ static int open_clickhouse(struct server *server, const struct server_options *o
 	return rc;
 }
 
+/* What makes no sense for a server that only reads. */
+static int check_reading(const struct server_options *options, struct err *err)
+{
+	const char *other = options->object	   ? "--object-url"
+			    : options->clickhouse  ? "--clickhouse-url"
+			    : options->config_file ? "--config-file"
+						   : NULL;
+
+	if (!other)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "--object-read: such a server only shows what others have stored, and %s is "
+		       "for servers that take profiles: choose one of the two",
+		       other);
+}
+
+/* Profiles that other servers keep in buckets. */
+static int open_followed(struct server *server, const struct server_options *options,
+			 struct err *err)
+{
+	struct store_follow_options store = {
+		.sources = server->followed,
+		.cache_dir = options->storage_path,
+		.cache_bytes = limit_of(options->storage_path, options->object_cache_bytes,
+					options->object_cache_percent)
+	};
+	int rc = check_reading(options, err);
+
+	for (size_t i = 0; !rc && i < options->object_read_count; i++) {
+		struct store_follow_source *source = &server->followed[server->followed_count];
+
+		source->url = options->object_read[i].url;
+		rc = s3_open(&options->object_read[i], &source->bucket, err);
+		server->followed_count += !rc;
+	}
+	store.sources_count = server->followed_count;
+	if (!rc)
+		rc = store_folder_open(options->storage_path, &server->folder, err);
+	return rc ? rc : store_follow_open(&store, &server->serve.store, err);
+}
+
+static int open_store(struct server *server, const struct server_options *options, struct err *err)
+{
+	if (options->object_read_count)
+		return open_followed(server, options, err);
+	return options->clickhouse ? open_clickhouse(server, options, err)
+				   : open_disk(server, options, err);
+}
+
 static int open_parts(struct server *server, const struct server_options *options, struct err *err)
 {
 	struct strbuf uploads_path = { 0 }, tables_path = { 0 }, senders_path = { 0 };
@@ -299,10 +351,8 @@ static int open_parts(struct server *server, const struct server_options *option
 					     .local_files = options->local_files,
 					     .public_files_only = !server->serve.has_users,
 					     .build_ahead = options->local_files };
-	int rc = 0;
+	int rc = open_store(server, options, err);
 
-	rc = options->clickhouse ? open_clickhouse(server, options, err)
-				 : open_disk(server, options, err);
 	if (rc)
 		return rc;
 	strbuf_add_text(&server->storage_path, options->storage_path);
@@ -513,6 +563,8 @@ void server_stop(struct server *server)
 	store_folder_close(server->folder);
 	if (server->bucket)
 		server->bucket->close(server->bucket);
+	for (size_t i = 0; i < server->followed_count; i++)
+		server->followed[i].bucket->close(server->followed[i].bucket);
 	strbuf_free(&server->bucket_url);
 	strbuf_free(&server->storage_path);
 	write_pool_free(server->serve.writes);

@@ -56,8 +56,12 @@ struct server_options {
 	const struct store_tenant_limit *tenant_limits;
 	size_t tenant_limits_count;
 	bool (*is_stopping)(void); /* looked at while the store is opened: ERR_CANCELLED; or NULL */
-	const struct s3_options *object;	     /* where parts go besides; or NULL */
-	bool object_single_writer;		     /* store_options.bucket_single_writer */
+	const struct s3_options *object;      /* where parts go besides; or NULL */
+	bool object_single_writer;	      /* store_options.bucket_single_writer */
+	const struct s3_options *object_read; /* buckets that are read, and nothing is written */
+	size_t object_read_count;	      /* 0: profiles are this server's */
+	uint64_t object_cache_bytes;	      /* of their parts on the local disk; 0 = use: */
+	double object_cache_percent;	      /* of the file system that holds the storage */
 	const struct clickhouse_options *clickhouse; /* where profiles are; NULL: storage_path */
 	int64_t sample_times_ns; /* how long times of samples are kept; 0 = they are not taken */
 };

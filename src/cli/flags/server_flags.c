@@ -88,6 +88,13 @@ int server_flags_options(struct server_flags *flags, struct server_options *ret,
 		flags->s3 = object_flags_options(&flags->object, flags->object_url);
 		options.object = &flags->s3;
 	}
+	for (size_t i = 0; i < flags->object_read.count; i++)
+		flags->read_s3[i] =
+			object_flags_options(&flags->object, flags->object_read.items[i]);
+	options.object_read = flags->read_s3;
+	options.object_read_count = flags->object_read.count;
+	options.object_cache_bytes = flags->object_cache.bytes;
+	options.object_cache_percent = flags->object_cache.percent;
 	if (flags->clickhouse_query_memory.percent > 0)
 		return err_set(err, ERR_INVALID,
 			       "--clickhouse-query-memory: write a size, such as 4GB: it is of "

@@ -43,6 +43,9 @@ struct server_flags {
 	bool object_single_writer;
 	struct object_flags object;
 	struct s3_options s3;
+	struct option_list object_read; /* of `firn server` alone */
+	struct option_size object_cache;
+	struct s3_options read_s3[OPTION_LIST_MAX];
 	struct clickhouse_options clickhouse;
 	struct option_size clickhouse_query_memory;
 };

@@ -14,6 +14,8 @@ struct server_verb_options {
 
 static const struct option options[] = {
 	SERVER_FLAGS_OPTIONS(struct server_verb_options),
+	OPTION_AT(OBJECT_READ, offsetof(struct server_verb_options, server.object_read)),
+	OPTION_AT(OBJECT_CACHE, offsetof(struct server_verb_options, server.object_cache)),
 	OPTION_AT(SERVER_USER, offsetof(struct server_verb_options, user)),
 	VERB_COMMON_OPTIONS,
 };

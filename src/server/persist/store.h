@@ -86,7 +86,10 @@ void store_close(struct store *store);
 MUST_USE int store_append(struct store *store, const struct tables_view *batch,
 			  struct append_result *ret, struct err *err);
 
-/* 0, or why appends are refused at the moment: a fault, or no room on the disk. Cheap. */
+/*
+ * 0, or why appends are refused at the moment: a fault, or no room on the disk. Of a store that
+ * only reads: 0 once it has read everything that it follows. Cheap.
+ */
 MUST_USE int store_takes_appends(struct store *store, struct err *err);
 
 /* What will be read of the reports: the rest may be missing or undefined. */
@@ -149,15 +152,18 @@ struct store_stat {
 };
 MUST_USE int store_stat(struct store *store, struct store_stat *ret, struct err *err);
 
-/* How far the bucket is behind the store. */
+/* How far the bucket is behind the store; or, where the store follows it, behind its writer. */
 struct store_bucket_stat {
-	bool on;	     /* the store has one */
-	bool fenced;	     /* another process writes there: this store takes nothing any more */
-	int64_t behind_ns;   /* age of the oldest acknowledged report that it lacks; 0 = none */
-	int64_t saved_at_ns; /* when it was last brought up to date; 0 = never */
-	uint64_t manifest;   /* number of the newest there; 0 = none */
-	uint64_t parts;	     /* of the store's, those in it */
-	char store[33];	     /* the store's name in the bucket */
+	bool on;	      /* the store has one */
+	bool follows;	      /* it only reads there (store_follow.h) */
+	bool fenced;	      /* another process writes there: this store takes nothing any more */
+	int64_t behind_ns;    /* age of the oldest acknowledged report that it lacks; 0 = none.
+				 `follows`: age of the time until which all is there */
+	int64_t looked_at_ns; /* `follows`: when it was last seen to be of the newest state */
+	int64_t saved_at_ns;  /* when it was last brought up to date; 0 = never */
+	uint64_t manifest;    /* number of the newest there; 0 = none */
+	uint64_t parts;	      /* of the store's, those in it */
+	char store[33];	      /* the store's name in the bucket */
 	char error[ERR_MESSAGE_BYTES]; /* why the last attempt failed; "" = it did not */
 };
 void store_bucket_stat(struct store *store, struct store_bucket_stat *ret);

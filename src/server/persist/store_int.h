@@ -150,6 +150,10 @@ static inline struct store_disk *store_disk_of(struct store *base)
 	return (struct store_disk *)base;
 }
 
+/* store_open.c: with nothing in it yet, and no threads. */
+struct store_disk *store_disk_new(const struct store_options *options);
+void store_disk_free(struct store_disk *store);
+
 int64_t store_now_ns(const struct store_disk *store);
 
 /* store_disk.c: no append from now on. Logs it once. */

@@ -41,7 +41,7 @@ static void fit_log(struct store_options *options)
 		options->segment_bytes = segment;
 }
 
-static struct store_disk *store_new(const struct store_options *options)
+struct store_disk *store_disk_new(const struct store_options *options)
 {
 	struct store_disk *store = mem_new(struct store_disk);
 
@@ -78,7 +78,7 @@ static struct store_disk *store_new(const struct store_options *options)
 	return store;
 }
 
-static void store_free(struct store_disk *store)
+void store_disk_free(struct store_disk *store)
 {
 	assert(!store->background_runs && !store->maintenance_runs);
 	for (size_t i = 0; i < store->memtables_count; i++)
@@ -220,7 +220,7 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 		return rc;
 	store_metrics_register();
 	for (int tries = 0; tries < READ_ONLY_TRIES; tries++) {
-		struct store_disk *store = store_new(options);
+		struct store_disk *store = store_disk_new(options);
 
 		rc = options->read_only ? open_read_only(store, &cause)
 					: open_writable(store, &cause);
@@ -228,7 +228,7 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 			*ret = &store->base;
 			return 0;
 		}
-		store_free(store);
+		store_disk_free(store);
 		if (!options->read_only || rc != -ERR_NOT_FOUND)
 			break;
 	}
@@ -246,7 +246,7 @@ void store_disk_close(struct store *base)
 	store_bucket_close(store);
 	store_take_log(store); /* running appends have theirs before */
 	store_give_log(store);
-	store_free(store);
+	store_disk_free(store);
 }
 
 struct store_folder {

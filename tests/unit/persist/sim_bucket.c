@@ -31,8 +31,10 @@ static bool begins(struct sim_bucket *sim, bool *ret_answers)
 	*ret_answers = !sim->is_cut && !is_hit;
 	if (sim->is_cut)
 		return false;
-	sim->hit = sim->hit || is_hit;
-	sim->is_cut = is_hit && (sim->fault == SIM_BUCKET_CUT || sim->fault == SIM_BUCKET_CUT_LATE);
+	if (is_hit) {
+		sim->hit = true;
+		sim->is_cut = sim->fault == SIM_BUCKET_CUT || sim->fault == SIM_BUCKET_CUT_LATE;
+	}
 	return !is_hit || sim->fault == SIM_BUCKET_FORGETS || sim->fault == SIM_BUCKET_CUT_LATE;
 }
 

@@ -61,6 +61,18 @@
 	  "Attempts to bring the bucket up to date that failed; they are repeated.")               \
 	X(store_bucket_removed, "firn_store_bucket_removed_total", "",                             \
 	  "Objects removed from the bucket that nothing names any more.")                          \
+	X(store_object_reads, "firn_store_object_reads_total", "",                                 \
+	  "Requests for bytes of parts in a bucket that queries read (--object-read).")            \
+	X(store_object_read_bytes, "firn_store_object_read_bytes_total", "",                       \
+	  "Bytes of parts fetched from a bucket.")                                                 \
+	X(store_object_read_errors, "firn_store_object_read_errors_total", "",                     \
+	  "Requests for bytes of parts that failed; answers say what they lack.")                  \
+	X(store_object_cache_hits, "firn_store_object_cache_hits_total", "",                       \
+	  "Reads of parts in a bucket that the local cache answered.")                             \
+	X(store_follow_refreshes, "firn_store_follow_refreshes_total", "",                         \
+	  "Looks at a bucket for a newer manifest.")                                               \
+	X(store_follow_errors, "firn_store_follow_errors_total", "",                               \
+	  "Looks at a bucket that failed; they are repeated.")                                     \
 	X(store_cache_loads, "firn_store_cache_loads_total", "", "Parts read and decoded.")        \
 	X(store_cache_evictions, "firn_store_cache_evictions_total", "",                           \
 	  "Decoded parts given up for others.")
@@ -91,6 +103,12 @@
 	  "Age of the oldest acknowledged report that is not in the bucket; 0: all are.")          \
 	X(store_bucket_fenced, "firn_store_bucket_fenced", "",                                     \
 	  "1 when another process writes this store's bucket: nothing is taken any more.")         \
+	X(store_follow_behind_seconds, "firn_store_follow_behind_seconds", "",                     \
+	  "Age of the time up to which a server with --object-read shows everything.")             \
+	X(store_follow_looked_seconds, "firn_store_follow_looked_seconds", "",                     \
+	  "Time since all buckets of --object-read were last looked at with success.")             \
+	X(store_object_cache_bytes, "firn_store_object_cache_bytes", "",                           \
+	  "Bytes of parts in a bucket that are kept on the local disk.")                           \
 	X(store_in_flight_bytes, "firn_store_in_flight_bytes", "", "Batches that wait for the log.")
 
 #define STORE_DECLARE(object, name, labels, help) extern struct metric object;

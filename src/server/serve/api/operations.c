@@ -69,13 +69,17 @@ void operations_ready(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
 	struct serve *serve = context;
+	struct store_bucket_stat stat;
 	struct err err;
 
 	(void)request;
+	store_bucket_stat(serve->store, &stat);
 	if (!atomic_load(&serve->ready))
 		plain(response, 503, "firn is starting.\n");
 	else if (store_takes_appends(serve->store, &err))
-		plain(response, 503, "firn answers queries, but takes no profiles now.\n");
+		plain(response, 503,
+		      stat.follows ? "firn has not read all of its buckets yet.\n"
+				   : "firn answers queries, but takes no profiles now.\n");
 	else
 		plain(response, 200, "firn is ready.\n");
 }
@@ -188,6 +192,8 @@ static void put_bucket(struct json *json, struct serve *serve, bool with_detail)
 	json_member_uint(json, "manifest", stat.manifest);
 	json_member_uint(json, "parts", stat.parts);
 	json_member_bool(json, "fenced", stat.fenced);
+	if (stat.follows)
+		json_member_int(json, "looked_ms", stat.looked_at_ns / CLOCK_NS_PER_MS);
 	if (with_detail) {
 		json_member_text(json, "store", stat.store);
 		json_member_text(json, "error", stat.error);

@@ -89,6 +89,7 @@ export interface Status {
 	/* Only of a server with a bucket. */
 	bucket?: {
 		behind_s: number; saved_ms: number; manifest: number; parts: number; fenced: boolean;
+		looked_ms?: number; // only where the server shows what others write
 		store?: string; error?: string;
 	};
 	/* Only of a server that keeps profiles in another one. */

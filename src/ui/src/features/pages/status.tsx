@@ -51,7 +51,13 @@ function Warnings({ status: { store, disk, bucket, remote } }: { status: Status 
 				Stop one of the two, or give each a bucket or prefix of its own.
 			</>
 		),
-		bucket && !bucket.fenced && bucket.behind_s > BUCKET_LATE_S && (
+		bucket?.looked_ms !== undefined && (bucket.error || bucket.behind_s > BUCKET_LATE_S) && (
+			<>
+				<b>What is shown ends {formatAge(bucket.behind_s)} ago</b>: later profiles are not in
+				the bucket yet, or cannot be read there. {sentence(bucket.error)}
+			</>
+		),
+		bucket && bucket.looked_ms === undefined && !bucket.fenced && bucket.behind_s > BUCKET_LATE_S && (
 			<>
 				<b>The copy in the bucket is {formatAge(bucket.behind_s)} old</b>: what came since
 				would be lost with this machine's disk. {sentence(bucket.error)}
@@ -203,11 +209,15 @@ function elsewhere({ remote, bucket }: Status): Fact[] {
 			`${remote.kind}, which ${remote.answers ? "answers" : "does not answer"}`]);
 	if (bucket?.store)
 		facts.push(["Bucket", <code>{bucket.store}</code>]);
-	if (bucket)
+	if (bucket?.looked_ms !== undefined)
+		facts.push(["Shown from the bucket", `everything until ${formatAge(bucket.behind_s)} ago`],
+			["Last looked there", when(bucket.looked_ms)]);
+	else if (bucket)
 		facts.push(["Copy in the bucket", bucket.fenced ? "another server writes it"
 			: bucket.behind_s ? `lacks the last ${formatAge(bucket.behind_s)}` : "complete"]);
 	if (bucket?.saved_ms)
-		facts.push(["Last copied", when(bucket.saved_ms)]);
+		facts.push([bucket.looked_ms === undefined ? "Last copied" : "Last written there",
+			when(bucket.saved_ms)]);
 	return facts;
 }
 
