@@ -725,7 +725,8 @@ static int start_sampling(struct drain *drain, struct err *err)
 	late_samples_init(&drain->late,
 			  &(struct second_walk_source){ find_tables, chunk_fd,
 							sampler_maps(drain->sampler).space_versions,
-							drain });
+							drain },
+			  drain->options.sampler.frequency_hz);
 	warm_up(drain);
 	return sampler_attach(drain->sampler, err);
 }

@@ -20,9 +20,20 @@ void late_samples_metrics_register(void)
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
-void late_samples_init(struct late_samples *late, const struct second_walk_source *source)
+static size_t bytes_max(unsigned frequency_hz)
 {
-	*late = (struct late_samples){ .walk = second_walk_new(source) };
+	size_t bytes = frequency_hz * LATE_BYTES_PER_HZ;
+
+	if (bytes < LATE_BYTES_MIN)
+		return LATE_BYTES_MIN;
+	return bytes < LATE_BYTES_MAX ? bytes : LATE_BYTES_MAX;
+}
+
+void late_samples_init(struct late_samples *late, const struct second_walk_source *source,
+		       unsigned frequency_hz)
+{
+	*late = (struct late_samples){ .walk = second_walk_new(source),
+				       .bytes_max = bytes_max(frequency_hz) };
 }
 
 static void drop(struct late_samples *late, size_t at)
@@ -68,7 +79,7 @@ bool late_samples_take_stack(struct late_samples *late, const struct stack_recor
 	if (!second_walk_is_sound(stack, len))
 		return false;
 	drop_widow(late, stack->head.cpu);
-	if (late->bytes + len > LATE_BYTES_MAX)
+	if (late->bytes + len > late->bytes_max)
 		return true;
 	mem_grow(late->items, late->count, late->capacity);
 	late->items[late->count++] =

@@ -5,14 +5,20 @@
  * The program sends a stack, then its sample (SAMPLE_HAS_STACK). Both are kept with the list of
  * mappings of that time, and walked again at each turn (second_walk) until that completes the
  * stack, or LATE_WAIT_NS have passed: then the sample is counted as it came. Owned by the drain
- * thread. Bound: LATE_BYTES_MAX; samples beyond it are counted as they came.
+ * thread. Bound: bytes_max; samples beyond it are counted as they came.
  */
 #ifndef FIRN_AGENT_COLLECT_LATE_SAMPLES_H
 #define FIRN_AGENT_COLLECT_LATE_SAMPLES_H
 
 #include "agent/collect/second_walk.h"
 
-#define LATE_BYTES_MAX ((size_t)8 << 20)
+/*
+ * A table of a large binary takes seconds to build, and its program's stacks fill 20 KB each: who
+ * asks for many samples gives memory for them, for as long as they wait.
+ */
+#define LATE_BYTES_MIN ((size_t)8 << 20)
+#define LATE_BYTES_MAX ((size_t)64 << 20)
+#define LATE_BYTES_PER_HZ ((size_t)128 << 10)
 #define LATE_WAIT_NS 5000000000ll
 
 struct late_sample {
@@ -27,10 +33,12 @@ struct late_samples {
 	struct second_walk *walk;
 	struct late_sample *items;
 	size_t count, capacity;
-	size_t bytes;
+	size_t bytes, bytes_max;
 };
 
-void late_samples_init(struct late_samples *late, const struct second_walk_source *source);
+/* For samples at this frequency: see LATE_BYTES_MIN. */
+void late_samples_init(struct late_samples *late, const struct second_walk_source *source,
+		       unsigned frequency_hz);
 void late_samples_free(struct late_samples *late);
 
 /* Keeps a copy of a stack whose sample is about to come. False when the record is not sound. */

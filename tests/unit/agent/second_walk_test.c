@@ -319,7 +319,7 @@ static void a_sample_waits_for_its_table(void **state)
 
 	(void)state;
 	memset(&done, 0, sizeof(done));
-	late_samples_init(&late, &source);
+	late_samples_init(&late, &source, 19);
 	assert_true(arrive(&late));
 	late_samples_walk(&late, &user, 2000);
 	assert_int_equal(done.count, 0);
@@ -340,7 +340,7 @@ static void a_sample_waits_no_longer_than_it_may(void **state)
 
 	(void)state;
 	memset(&done, 0, sizeof(done));
-	late_samples_init(&late, &source);
+	late_samples_init(&late, &source, 19);
 	assert_true(arrive(&late));
 	late_samples_walk(&late, &user, 999 + LATE_WAIT_NS);
 	assert_int_equal(done.count, 0);
@@ -355,7 +355,7 @@ static void a_sample_without_its_stack_does_not_wait(void **state)
 	struct late_samples late;
 
 	(void)state;
-	late_samples_init(&late, &source);
+	late_samples_init(&late, &source, 19);
 	assert_false(late_samples_take(&late, &world.sample, world.space, 1000));
 	/* One stack per CPU: that of a sample which never came goes when the next one comes. */
 	assert_true(late_samples_take_stack(&late, &world.stack, STACK_RECORD_HEADER_BYTES + 96));
@@ -365,19 +365,29 @@ static void a_sample_without_its_stack_does_not_wait(void **state)
 	late_samples_free(&late);
 }
 
-static void memory_is_bounded(void **state)
+static unsigned fill(struct late_samples *late)
 {
-	struct late_samples late;
 	unsigned waiting = 0;
 
-	(void)state;
-	world.stack.bytes = STACK_RECORD_BYTES;
-	late_samples_init(&late, &source);
-	while (waiting < 1000 && arrive(&late)) {
+	while (waiting < 5000 && arrive(late)) {
 		world.stack.head.at_ns = ++world.sample.head.at_ns;
 		waiting++;
 	}
-	assert_in_range(waiting, 100, 400);
+	return waiting;
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct late_samples late;
+
+	(void)state;
+	world.stack.bytes = STACK_RECORD_BYTES;
+	late_samples_init(&late, &source, 19);
+	assert_in_range(fill(&late), 100, 400);
+	assert_true(late.bytes <= LATE_BYTES_MIN + sizeof(struct sample));
+	late_samples_free(&late);
+	late_samples_init(&late, &source, 9999);
+	assert_in_range(fill(&late), 1000, 2400); /* for one second at a thousand each */
 	assert_true(late.bytes <= LATE_BYTES_MAX + sizeof(struct sample));
 	late_samples_free(&late);
 }
