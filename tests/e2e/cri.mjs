@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talks the container runtime interface for tests/e2e/containers_test, over gRPC that is not ours.
+// Talks the container runtime interface for tests/system/containers_test, over gRPC that is not ours.
 //
 //   cri.mjs pod SOCKET POD.json           runs a pod with one container; prints {sandbox, container}
 //   cri.mjs remove SOCKET SANDBOX         ends it

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of programs whose chains of calls are known, for the tests of languages.
+
+A program waits at a gate, a FIFO that it reads to its end, until the agent has told of its interpreter. The tables of
+some of its files may come a moment later: samples before say NOT_LOADED.
+"""
+import collections
+import gzip
+import os
+import re
+import subprocess
+import time
+
+import harness
+from stack_oracle import NOT_LOADED  # noqa: F401
+
+WAIT_S = 60
+INTERPRETER = r'msg="interpreter" pid=(\d+)'
+NATIVE = "*"  # in a chain: frames of other languages, one or more
+Frame = collections.namedtuple("Frame", "name file line mapping")
+(profile_pb2,) = harness.messages("profile")
+
+
+def text_of(path):
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
+def is_of(pid, ancestor):
+    """True if the process is the other one, or descends from it."""
+    while pid not in (ancestor, 0):
+        try:
+            pid = int(text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return pid == ancestor
+
+
+def wait_for_agent(log, running, sign=INTERPRETER):
+    """Until the agent, whose log so far is log(), reads the frames of the program, which waits for it. The sign is a
+    pattern whose first group is the process, if it has any. Without it, the log is a note."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end and running.poll() is None:
+        for found in re.finditer(sign, log()):
+            if not found.groups() or is_of(int(found[1]), running.pid):
+                return
+        time.sleep(0.02)
+    harness.note(log()[-2000:])
+
+
+def open_gate(gate, running):
+    """Lets the program go on, once it waits at the FIFO."""
+    while running.poll() is None:
+        try:
+            os.close(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
+def record(command, frequency_hz=499, sign=INTERPRETER, waits_for_file=False, environment=None):
+    """The samples of command(gate): [(frames from the root on, count)]."""
+    folder = harness.scratch()
+    out, log, gate = (os.path.join(folder, name) for name in ("profile.pb.gz", "log", "gate"))
+    if not waits_for_file:
+        os.mkfifo(gate)
+    with open(log, "w") as said, subprocess.Popen(
+            [harness.FIRN, "record", "--log-level", "debug", "-F", str(frequency_hz), "-o", out, "--", *command(gate)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+            env={**os.environ, **(environment(gate) if environment else {})}) as running:
+        wait_for_agent(lambda: text_of(log), running, sign)
+        if waits_for_file:
+            with open(gate, "w"):
+                pass
+        else:
+            open_gate(gate, running)
+        running.wait(300)
+    with gzip.open(out) as file:
+        return samples_of(file.read())
+
+
+def samples_of(data):
+    """Of a pprof profile: [(frames from the root on, count)]. A place without a name is one frame without one."""
+    profile = profile_pb2.Profile()
+    profile.ParseFromString(data)
+    text = profile.string_table
+    functions = {f.id: (text[f.name], text[f.filename]) for f in profile.function}
+    mappings = {m.id: text[m.filename] for m in profile.mapping}
+    frames = {}
+    for location in profile.location:
+        mapping = mappings.get(location.mapping_id, "")
+        frames[location.id] = [Frame(*functions[line.function_id], line.line, mapping)
+                               for line in reversed(location.line)] or [Frame("", "", 0, mapping)]
+    return [([frame for at in reversed(sample.location_id) for frame in frames[at]], sample.value[0])
+            for sample in profile.sample]
+
+
+def names_of(stack, mapping):
+    """The functions of one language; others behind a blank."""
+    return [frame.name if frame.mapping == mapping else " " + frame.name for frame in stack]
+
+
+def equal(found, wanted):
+    return found == wanted
+
+
+def has_chain(names, chain, same=equal):
+    """All of the chain in order, and of the language's functions nothing else between; those of other languages begin
+    with a blank. "name?" may be missing; "name+", the last one, may call itself."""
+    at = 0
+    native = False
+    for name in names:
+        while at < len(chain) and chain[at] == NATIVE and native:
+            at += 1
+        while at < len(chain) and chain[at].endswith("?") and name != chain[at][:-1] and not name.startswith(" "):
+            at += 1
+        if at == len(chain):
+            break
+        if same(name, chain[at].rstrip("+?")):
+            at += 1
+            native = False
+        elif name.startswith(" "):
+            native = True
+        elif at:
+            return False
+    return at == len(chain)
+
+
+def is_marked(names):
+    """True if the stack says that it is cut, or that some of it is a guess."""
+    return any(name.lstrip().startswith(("[truncated", "[guess")) for name in names)
