@@ -23,7 +23,7 @@ struct conn;
 
 /* What connections need of their server. */
 struct conn_owner {
-	struct service *service;
+	struct http_service *service;
 	int64_t idle_timeout_ns;
 	char *read_buffer;		   /* CONN_READ_BYTES, shared: reads are taken at once */
 	struct tls *(*tls)(void *context); /* for a new connection; NULL: plain text */

@@ -29,13 +29,13 @@
 #define CONNECTIONS_DEFAULT 1024u
 #define PEER_SHARE 3u /* of the connections that one peer may have, over PEER_SHARE_OF */
 #define PEER_SHARE_OF 4u
-#define ACCEPTED_PER_TURN 16u
+#define ACCEPTED_PER_ITERATION 16u
 #define TURNED_AWAY_MAX 64u /* connections over the limit that still get an answer */
 #define IDLE_TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
 #define TICK_MS 250u
 
 struct net_server {
-	struct service service;
+	struct http_service service;
 	struct conn_owner owner;
 	struct pool *pool, *askers; /* those whose role is to query have threads of their own */
 	unsigned connections_max;
@@ -46,8 +46,8 @@ struct net_server {
 	uv_tcp_t listener;
 	uv_async_t wake;
 	uv_timer_t ticker;
-	uv_prepare_t turn; /* begins a turn of the loop */
-	unsigned accepted_in_turn;
+	uv_prepare_t iteration; /* begins an iteration of the loop */
+	unsigned accepted_in_iteration;
 	bool has_unaccepted; /* libuv has one more, and waits until it is taken */
 	struct conn *conns;
 	unsigned conns_count;
@@ -71,7 +71,7 @@ static void close_handles(struct net_server *server)
 	server->is_closing = true;
 	uv_close((uv_handle_t *)&server->wake, NULL);
 	uv_close((uv_handle_t *)&server->ticker, NULL);
-	uv_close((uv_handle_t *)&server->turn, NULL);
+	uv_close((uv_handle_t *)&server->iteration, NULL);
 }
 
 static void on_conn_closed(struct conn_owner *owner, struct conn *conn)
@@ -162,7 +162,7 @@ static void accept_one(struct net_server *server)
 {
 	struct conn *conn = conn_accept((uv_stream_t *)&server->listener, &server->owner);
 
-	server->accepted_in_turn++;
+	server->accepted_in_iteration++;
 	server->conns_count++;
 	conn->next = server->conns;
 	if (conn->next)
@@ -190,17 +190,17 @@ static void on_connection(uv_stream_t *listener, int status)
 
 	if (status)
 		refusal_count(REFUSAL_CONNECTIONS);
-	else if (server->accepted_in_turn >= ACCEPTED_PER_TURN)
+	else if (server->accepted_in_iteration >= ACCEPTED_PER_ITERATION)
 		server->has_unaccepted = true;
 	else
 		accept_one(server);
 }
 
-static void on_turn(uv_prepare_t *turn)
+static void on_iteration(uv_prepare_t *iteration)
 {
-	struct net_server *server = turn->data;
+	struct net_server *server = iteration->data;
 
-	server->accepted_in_turn = 0;
+	server->accepted_in_iteration = 0;
 	if (!server->has_unaccepted || server->is_stopping)
 		return;
 	server->has_unaccepted = false;
@@ -365,9 +365,9 @@ static int open_loop(struct net_server *server, int fd, struct err *err)
 	uv_tcp_init(&server->loop, &server->listener);
 	uv_async_init(&server->loop, &server->wake, on_wake);
 	uv_timer_init(&server->loop, &server->ticker);
-	uv_prepare_init(&server->loop, &server->turn);
+	uv_prepare_init(&server->loop, &server->iteration);
 	server->listener.data = server->wake.data = server->ticker.data = server;
-	server->turn.data = server;
+	server->iteration.data = server;
 	code = uv_tcp_open(&server->listener, fd);
 	if (code)
 		close(fd);
@@ -376,7 +376,7 @@ static int open_loop(struct net_server *server, int fd, struct err *err)
 	if (!code)
 		code = uv_timer_start(&server->ticker, on_tick, TICK_MS, TICK_MS);
 	if (!code)
-		code = uv_prepare_start(&server->turn, on_turn);
+		code = uv_prepare_start(&server->iteration, on_iteration);
 	if (code)
 		err_set(err, ERR_IO, "listen: %s", uv_strerror(code));
 	return code ? -ERR_IO : 0;

@@ -82,20 +82,21 @@ static void look_up_together(const struct symbol_table *table, uint64_t start)
 {
 	struct expected expected = { .table = table };
 	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
-	struct symbol_spot spots[BLOCKS];
+	struct symbol_location locations[BLOCKS];
 
 	for (uint64_t i = 0; i < BLOCKS; i++)
 		expected.addresses[i] = start + 7 * i;
 	symbol_lookup_many(table, expected.addresses, BLOCKS - 1, compare, &expected);
 	if (expected.answers != BLOCKS - 1)
 		abort();
-	symbol_lookup_spots(table, expected.addresses, BLOCKS - 1, spots);
+	symbol_lookup_locations(table, expected.addresses, BLOCKS - 1, locations);
 	for (size_t i = 0; i < BLOCKS - 1; i++) {
 		size_t count = symbol_lookup(table, expected.addresses[i], frames);
 
-		if (count && (frames[0].line != spots[i].line || frames[0].file != spots[i].file))
+		if (count &&
+		    (frames[0].line != locations[i].line || frames[0].file != locations[i].file))
 			abort();
-		expect_chain(table, spots[i].scope, frames, count);
+		expect_chain(table, locations[i].scope, frames, count);
 	}
 }
 

@@ -860,7 +860,7 @@ void *drain_run(void *data)
 		fds[2].fd = lender_fd(drain->options.handles.lender);
 		poll(fds, 3, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
-		runtimes_turn(drain->runtimes, clock_monotonic_ns());
+		runtimes_update(drain->runtimes, clock_monotonic_ns());
 		now_ns = clock_monotonic_ns();
 		tracker_take_files(&drain->tracker, now_ns);
 		look_for_new_runtimes(drain, now_ns);

@@ -35,7 +35,7 @@
 enum { LANE_NEAR, LANE_FAR, LANES };
 
 struct waiting {
-	struct lender_question question;
+	struct lender_call call;
 	char *path;
 };
 
@@ -198,8 +198,8 @@ static struct waiting take_unsent(struct lane *lane)
 
 static bool send_one(const struct lane *lane, struct waiting *waiting)
 {
-	struct iovec parts[] = { { &waiting->question, sizeof(waiting->question) },
-				 { waiting->path, waiting->question.path_bytes } };
+	struct iovec parts[] = { { &waiting->call, sizeof(waiting->call) },
+				 { waiting->path, waiting->call.path_bytes } };
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	return sendmsg(lane->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
@@ -218,8 +218,8 @@ static struct lender_answer *add_answer(struct lender *lender, struct waiting *w
 	mem_grow(lender->answers, lender->answers_first + lender->answers_count,
 		 lender->answers_capacity);
 	answer = &lender->answers[lender->answers_first + lender->answers_count++];
-	*answer = (struct lender_answer){ .request = waiting->question.request,
-					  .key = waiting->question.request.key,
+	*answer = (struct lender_answer){ .request = waiting->call.request,
+					  .key = waiting->call.request.key,
 					  .fd = -1 };
 	answer->request.path = NULL;
 	free(waiting->path);
@@ -271,7 +271,7 @@ static void send_waiting(struct lender *lender, struct lane *lane)
 	while (lane->fd >= 0 && lane->sent < lane->count && lane->sent < UNANSWERED_MAX) {
 		struct waiting *waiting = waiting_at(lane, lane->sent);
 
-		if (is_given_up(lender, waiting->question.request.key.device))
+		if (is_given_up(lender, waiting->call.request.key.device))
 			fail_unsent(lender, lane);
 		else if (send_one(lane, waiting))
 			lane->sent++;
@@ -329,7 +329,7 @@ static void lose_worker(struct lane *lane)
 static void give_up(struct lender *lender, struct lane *lane)
 {
 	const struct lender_order order = { .worker = lane->worker, .is_end = 1 };
-	const struct lender_request *request = &waiting_at(lane, 0)->question.request;
+	const struct lender_request *request = &waiting_at(lane, 0)->call.request;
 	uint64_t device = request->key.device;
 
 	if (device & LENDER_VIEW)
@@ -397,7 +397,7 @@ static bool is_sound(const struct lender_reply *reply, const char *path, size_t 
 static void ask_far(struct lender *lender, struct lane *lane)
 {
 	struct waiting waiting = take_waiting(lane);
-	uint64_t device = waiting.question.request.key.device;
+	uint64_t device = waiting.call.request.key.device;
 
 	if (device && !is_far_device(lender, device))
 		lender->far_devices[lender->far_next++ % FAR_DEVICES_MAX] = device;
@@ -408,7 +408,7 @@ static void take_done(struct lender *lender, struct lane *lane, const struct len
 		      const char *path, int fd)
 {
 	struct waiting waiting = take_waiting(lane);
-	bool is_key = waiting.question.request.wish == LENDER_KEY;
+	bool is_key = waiting.call.request.wish == LENDER_KEY;
 	bool is_done = reply->word == LENDER_DONE && (fd >= 0 || is_key);
 	struct lender_answer *answer = add_answer(lender, &waiting);
 
@@ -416,7 +416,7 @@ static void take_done(struct lender *lender, struct lane *lane, const struct len
 	answer->is_done = is_done;
 	answer->fd = fd;
 	/* Who may read the file says who may see its code; workers must change no modes. */
-	if (is_done && reply->is_copy && waiting.question.request.wish != LENDER_IN_ROOT &&
+	if (is_done && reply->is_copy && waiting.call.request.wish != LENDER_IN_ROOT &&
 	    fchmod(fd, (mode_t)reply->mode & (S_IRWXU | S_IRWXG | S_IRWXO)))
 		log_debug("files", "a copied file has another mode than the original",
 			  "path=\"%s\"", path);
@@ -444,7 +444,7 @@ static void take_reply(struct lender *lender, struct lane *lane, const struct le
 	if (reply->word == LENDER_HELLO) {
 		lane->pid = (pid_t)reply->number;
 	} else if (reply->word != LENDER_PROGRESS && lane->sent &&
-		   waiting_at(lane, 0)->question.number == reply->number) {
+		   waiting_at(lane, 0)->call.number == reply->number) {
 		if (reply->word == LENDER_FAR) {
 			ask_far(lender, lane);
 		} else {
@@ -562,16 +562,16 @@ bool lender_ask(struct lender *lender, const struct lender_request *request)
 	uint64_t device = request->key.device;
 	struct lane *lane = &lender->lanes[is_far_device(lender, device) ? LANE_FAR : LANE_NEAR];
 	size_t path_bytes = request->path ? strlen(request->path) + 1 : 0;
-	struct waiting waiting = { .question = { .request = *request,
-						 .number = ++lender->last_number,
-						 .path_bytes = (uint32_t)path_bytes } };
+	struct waiting waiting = { .call = { .request = *request,
+					     .number = ++lender->last_number,
+					     .path_bytes = (uint32_t)path_bytes } };
 
 	if (lender->lanes[LANE_NEAR].count + lender->lanes[LANE_FAR].count >= LENDER_WAITING_MAX ||
 	    path_bytes > LENDER_PATH_BYTES_MAX || is_given_up(lender, device)) {
 		metric_add(&refused, 1);
 		return false;
 	}
-	waiting.question.request.path = NULL;
+	waiting.call.request.path = NULL;
 	if (path_bytes)
 		waiting.path = mem_strndup(request->path, path_bytes - 1);
 	add_waiting(lane, &waiting);

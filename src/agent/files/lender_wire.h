@@ -11,7 +11,7 @@
 #define LENDER_PATH_BYTES_MAX 16384u /* escaped paths of /proc/PID/maps are up to 4 x 4096 */
 
 /* To a worker; the path follows, with its NUL. */
-struct lender_question {
+struct lender_call {
 	struct lender_request request; /* the path's pointer means nothing */
 	uint32_t number;
 	uint32_t path_bytes;

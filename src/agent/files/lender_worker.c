@@ -261,24 +261,24 @@ static void find_key(struct worker *worker, const struct lender_request *request
 	send_reply(worker, LENDER_DONE, -1);
 }
 
-static void answer(struct worker *worker, const struct lender_question *question, char *path)
+static void answer(struct worker *worker, const struct lender_call *call, char *path)
 {
 	worker->began_cpu_ns = cpu_ns();
 	memset(&worker->reply, 0, sizeof(worker->reply));
-	worker->reply.number = question->number;
-	worker->reply.key = question->request.key;
-	if (question->request.wish == LENDER_KEY)
-		find_key(worker, &question->request, path);
+	worker->reply.number = call->number;
+	worker->reply.key = call->request.key;
+	if (call->request.wish == LENDER_KEY)
+		find_key(worker, &call->request, path);
 	else
-		lend(worker, &question->request, path);
+		lend(worker, &call->request, path);
 }
 
 static _Noreturn void run_worker(bool is_far)
 {
 	static struct worker worker;
-	static struct lender_question question;
+	static struct lender_call call;
 	static char path[LENDER_PATH_BYTES_MAX];
-	struct iovec parts[] = { { &question, sizeof(question) }, { path, sizeof(path) } };
+	struct iovec parts[] = { { &call, sizeof(call) }, { path, sizeof(path) } };
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	prctl(PR_SET_NAME, is_far ? "firn-far-files" : "firn-files");
@@ -292,10 +292,10 @@ static _Noreturn void run_worker(bool is_far)
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < (ssize_t)sizeof(question))
+		if (got < (ssize_t)sizeof(call))
 			_exit(0);
-		path[question.path_bytes < sizeof(path) ? question.path_bytes : 0] = '\0';
-		answer(&worker, &question, path);
+		path[call.path_bytes < sizeof(path) ? call.path_bytes : 0] = '\0';
+		answer(&worker, &call, path);
 	}
 }
 

@@ -32,7 +32,7 @@ struct cloud_names {
 	unsigned rounds;
 };
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static int ask(struct cloud_names *names, const char *method, const char *target,
 	       const char *headers, struct strbuf *ret, struct err *err)

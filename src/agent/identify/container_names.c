@@ -55,7 +55,7 @@ struct container_names {
 };
 
 #define LOOKUPS "firn_agent_container_lookups_total"
-#define LOOKUPS_HELP "Questions to sockets of container runtimes, by how they ended."
+#define LOOKUPS_HELP "Lookups at sockets of container runtimes, by result."
 static METRIC_COUNTER(lookups_found, LOOKUPS, "{result=\"found\"}", LOOKUPS_HELP);
 static METRIC_COUNTER(lookups_unknown, LOOKUPS, "{result=\"unknown\"}", LOOKUPS_HELP);
 static METRIC_COUNTER(lookups_failed, LOOKUPS, "{result=\"failed\"}", LOOKUPS_HELP);

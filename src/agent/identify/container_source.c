@@ -33,7 +33,7 @@ struct container_source {
 	bool is_engine;
 	char path[PATH_BYTES];
 	struct net_client *client; /* of the container runtime interface; NULL: not connected yet */
-	int64_t deadline_at_ns;	   /* of the question at hand */
+	int64_t deadline_at_ns;	   /* of the current request */
 	_Atomic bool cancelled;
 };
 

@@ -345,7 +345,7 @@ static struct entry *entry_new(const struct process *process, const struct runti
 	return entry;
 }
 
-/* runtimes_turn has a look at its code. */
+/* runtimes_update has a look at its code. */
 static void look_at_dotnet(struct runtimes *runtimes, const struct process *process,
 			   const struct runtime_file *file, uint64_t bias, int64_t now_ns)
 {
@@ -364,7 +364,7 @@ static void look_at_dotnet(struct runtimes *runtimes, const struct process *proc
 		  (unsigned)entry->identity.pid, entry->version_text, file->source);
 }
 
-/* runtimes_turn has a look at its code, and then the kernel's program walks it. */
+/* runtimes_update has a look at its code, and then the kernel's program walks it. */
 static void look_at_beam(struct runtimes *runtimes, const struct process *process,
 			 const struct runtime_file *file, uint64_t bias, int64_t now_ns)
 {
@@ -394,7 +394,7 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		entry = entry_new(process, mapping->binary->runtime, bias);
 		entry->used_at_ns = now_ns;
 		add_entry(runtimes, entry);
-		return; /* runtimes_turn asks it */
+		return; /* runtimes_update asks it */
 	}
 	if (mapping->binary->runtime->layout.kind == RUNTIME_DOTNET) {
 		look_at_dotnet(runtimes, process, mapping->binary->runtime, bias, now_ns);
@@ -947,7 +947,7 @@ static void take_done(struct runtimes *runtimes)
 	}
 }
 
-void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
+void runtimes_update(struct runtimes *runtimes, int64_t now_ns)
 {
 	for (size_t i = 0; i < runtimes->count; i++) {
 		ask_hotspot(runtimes, runtimes->items[i], now_ns);
@@ -965,7 +965,7 @@ void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 
 	/* The second time for functions that places named. */
 	for (int time = 0; time < 2; time++) {
-		runtimes_turn(runtimes, now_ns);
+		runtimes_update(runtimes, now_ns);
 		job_thread_settle(runtimes->reader, until_ns > now_ns ? until_ns - now_ns : 0);
 		take_done(runtimes);
 		now_ns = clock_monotonic_ns();

@@ -61,7 +61,7 @@ void runtimes_note_code(struct runtimes *runtimes, const struct process_identity
 			uint64_t address, int64_t now_ns);
 
 /* After a few samples: queues the wanted reads, and takes finished ones. */
-void runtimes_turn(struct runtimes *runtimes, int64_t now_ns);
+void runtimes_update(struct runtimes *runtimes, int64_t now_ns);
 
 /* When `turn` is to be called again at the latest, CLOCK_MONOTONIC; INT64_MAX = it does not matter.
  */

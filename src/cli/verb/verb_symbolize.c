@@ -293,17 +293,18 @@ static const struct link *link_of(struct symbolizer *symbolizer, uint32_t scope)
 	return link;
 }
 
-static void answer(struct symbolizer *symbolizer, uint64_t address, const struct symbol_spot *spot)
+static void answer(struct symbolizer *symbolizer, uint64_t address,
+		   const struct symbol_location *location)
 {
 	struct strbuf *out = &symbolizer->out;
 
 	symbolizer->asked++;
-	if (spot->scope != SYMBOL_NONE) {
-		const struct link *link = link_of(symbolizer, spot->scope);
+	if (location->scope != SYMBOL_NONE) {
+		const struct link *link = link_of(symbolizer, location->scope);
 
 		symbolizer->unknown += link->is_unnamed;
 		strbuf_add(out, link->text.data, link->before);
-		add_place(symbolizer, spot->file, spot->line, out);
+		add_place(symbolizer, location->file, location->line, out);
 		strbuf_add_slice(out, slice_tail(link->text, link->before));
 		for (unsigned i = 1; link->caller != SYMBOL_NONE && i < SYMBOL_CHAIN_MAX; i++) {
 			link = link_of(symbolizer, link->caller);
@@ -311,12 +312,12 @@ static void answer(struct symbolizer *symbolizer, uint64_t address, const struct
 		}
 		strbuf_add_byte(out, '\n');
 	} else {
-		if (!spot->line) {
+		if (!location->line) {
 			symbolizer->unknown++;
 			symbolizer->outside += !is_in_code(&symbolizer->table->info, address);
 		}
 		strbuf_add_text(out, "\?\?\t");
-		add_place(symbolizer, spot->file, spot->line, out);
+		add_place(symbolizer, location->file, location->line, out);
 		add_end(out, false);
 		strbuf_add_byte(out, '\n');
 	}
@@ -326,12 +327,13 @@ static void answer(struct symbolizer *symbolizer, uint64_t address, const struct
 /* Answers all that were asked; writes when it is worth a call. */
 static int answer_asked(struct symbolizer *symbolizer, struct err *err)
 {
-	struct symbol_spot spots[ADDRESSES_MAX];
+	struct symbol_location locations[ADDRESSES_MAX];
 	int status = 0;
 
-	symbol_lookup_spots(symbolizer->table, symbolizer->addresses, symbolizer->count, spots);
+	symbol_lookup_locations(symbolizer->table, symbolizer->addresses, symbolizer->count,
+				locations);
 	for (size_t i = 0; !status && i < symbolizer->count; i++) {
-		answer(symbolizer, symbolizer->addresses[i], &spots[i]);
+		answer(symbolizer, symbolizer->addresses[i], &locations[i]);
 		if (symbolizer->out.len >= OUTPUT_BYTES)
 			status = flush(symbolizer, err);
 	}

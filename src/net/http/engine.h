@@ -21,7 +21,7 @@
 
 /* What an engine needs from around it; outlives the engine. */
 struct engine_host {
-	struct service *service;
+	struct http_service *service;
 	struct slice peer;
 	int64_t now_ns; /* monotonic; the owner sets it before each call */
 	int64_t idle_timeout_ns;

@@ -24,7 +24,7 @@
 
 static void answer_refusal(struct exchange *exchange, enum refusal refusal, const char *detail);
 
-struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
+struct exchange *exchange_new(struct http_service *service, enum net_protocol protocol,
 			      struct slice peer, int64_t now_ns)
 {
 	struct exchange *exchange = mem_new(struct exchange);
@@ -175,7 +175,7 @@ static void answer(struct exchange *exchange, struct net_response *response)
 	strbuf_free(&exchange->answer.lines);
 	strbuf_free(&exchange->answer.trailers);
 	strbuf_free(&exchange->answer.owned);
-	exchange->answer = (struct answer){ 0 };
+	exchange->answer = (struct http_answer){ 0 };
 	answer_refusal(exchange, REFUSAL_ANSWERS, NULL);
 }
 
@@ -206,7 +206,7 @@ void exchange_refuse(struct exchange *exchange, enum refusal refusal, const char
 }
 
 /* "/prefix/api" -> "/api"; paths without the prefix are taken as they are. */
-static struct slice without_prefix(const struct service *service, struct slice path)
+static struct slice without_prefix(const struct http_service *service, struct slice path)
 {
 	struct slice prefix = service->path_prefix;
 
@@ -327,7 +327,7 @@ static enum refusal check_head(struct exchange *exchange)
 /* Whether the request may be made. A refusal, or REFUSAL_COUNT. */
 static enum refusal authorize(struct exchange *exchange, bool at_once)
 {
-	struct service *service = exchange->service;
+	struct http_service *service = exchange->service;
 	int status;
 
 	if (!service->authorize || exchange->is_admitted)
@@ -722,7 +722,7 @@ void exchange_run(struct exchange *exchange)
 bool exchange_watch(struct exchange *exchange)
 {
 	struct budget *budget = &exchange->service->answers;
-	struct answer *answer = &exchange->answer;
+	struct http_answer *answer = &exchange->answer;
 	struct strbuf message = { 0 };
 	bool is_other;
 

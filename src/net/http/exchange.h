@@ -27,7 +27,7 @@
 struct engine;
 
 /* What all exchanges of one server share. Read-only while the server runs, but for what counts. */
-struct service {
+struct http_service {
 	const struct net_route *routes;
 	size_t routes_count;
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
@@ -49,7 +49,7 @@ struct service {
 #define SMALL_ANSWER_BYTES ((size_t)64 << 10)
 
 /* Whether others wait for what answers hold. */
-static inline bool service_answers_are_short(const struct service *service)
+static inline bool service_answers_are_short(const struct http_service *service)
 {
 	return atomic_load(&service->answers.used_bytes) > service->answers.max_bytes / 4 * 3;
 }
@@ -57,7 +57,7 @@ static inline bool service_answers_are_short(const struct service *service)
 enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_BODY, EXCHANGE_RUNNING, EXCHANGE_ANSWER };
 
 /* How an answer goes out. Lines are clean: engines write them as they are. */
-struct answer {
+struct http_answer {
 	int status;
 	struct strbuf lines;	/* with content-type and content-length */
 	struct strbuf trailers; /* lines after the body; HTTP/2 only */
@@ -69,7 +69,7 @@ struct answer {
 };
 
 struct exchange {
-	struct service *service;
+	struct http_service *service;
 	enum exchange_phase phase;
 	struct head head;
 	struct strbuf path; /* decoded */
@@ -88,7 +88,7 @@ struct exchange {
 	struct strbuf replies;	   /* frames made while it ran, not yet taken by the engine */
 	_Atomic bool cancelled;	   /* told to the handler */
 	_Atomic bool is_abandoned; /* nobody will read the answer */
-	struct answer answer;
+	struct http_answer answer;
 	struct exchange *queue_next; /* while RUNNING: pool.h's */
 
 	/* The engine's; loop thread only. */
@@ -109,7 +109,7 @@ struct exchange {
 };
 
 /* `peer` must outlive the exchange's time in HEAD; it is copied. */
-struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
+struct exchange *exchange_new(struct http_service *service, enum net_protocol protocol,
 			      struct slice peer, int64_t now_ns);
 void exchange_free(struct exchange *exchange);
 

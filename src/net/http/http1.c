@@ -292,7 +292,7 @@ static const char *reason_of(int status)
 /* The exchange has its answer: writes the head of it. */
 static void begin_answer(struct http1 *http)
 {
-	const struct answer *answer = &http->exchange->answer;
+	const struct http_answer *answer = &http->exchange->answer;
 	bool is_old = http->parser.http_major == 1 && http->parser.http_minor == 0;
 
 	if (!http->is_whole)

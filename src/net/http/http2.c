@@ -157,7 +157,7 @@ static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to
 static void send_answer(struct http2 *http, struct exchange *exchange)
 {
 	const nghttp2_data_provider body = { { .ptr = exchange }, read_answer };
-	const struct answer *answer = &exchange->answer;
+	const struct http_answer *answer = &exchange->answer;
 	bool has_body =
 		!answer->is_head && (answer->is_begun || answer->body.len || answer->trailers.len);
 	nghttp2_nv fields[HEADERS_OUT_MAX];

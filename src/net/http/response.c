@@ -231,7 +231,7 @@ static struct slice body_of(const struct net_response *response)
 	return response->static_body.data ? response->static_body : strbuf_slice(&response->body);
 }
 
-static void take_body(struct net_response *response, struct answer *ret)
+static void take_body(struct net_response *response, struct http_answer *ret)
 {
 	if (response->static_body.data) {
 		ret->body = response->static_body;
@@ -244,7 +244,7 @@ static void take_body(struct net_response *response, struct answer *ret)
 
 /* Replaces the body by its gzip when the client takes it and it is smaller. */
 static void compress_body(const struct net_request *request, const struct net_response *response,
-			  struct answer *ret)
+			  struct http_answer *ret)
 {
 	struct strbuf packed = { 0 };
 
@@ -270,7 +270,7 @@ static bool has_no_body(int status)
 }
 
 static void encode_http(const struct net_request *request, struct net_response *response,
-			struct answer *ret)
+			struct http_answer *ret)
 {
 	ret->status = response->status;
 	ret->is_head = slice_is(request->method, "HEAD");
@@ -295,7 +295,7 @@ static void add_ending(const struct net_response *response, struct strbuf *lines
 	strbuf_free(&message);
 }
 
-static void add_rpc_type(const struct net_request *request, struct answer *ret)
+static void add_rpc_type(const struct net_request *request, struct http_answer *ret)
 {
 	struct slice parameters;
 	struct slice type =
@@ -305,7 +305,7 @@ static void add_rpc_type(const struct net_request *request, struct answer *ret)
 }
 
 /* The end of a call of which replies have gone out. */
-static void end_grpc(const struct net_response *response, struct answer *ret)
+static void end_grpc(const struct net_response *response, struct http_answer *ret)
 {
 	struct slice body = body_of(response);
 
@@ -318,7 +318,7 @@ static void end_grpc(const struct net_response *response, struct answer *ret)
 
 /* An error ends a call with the first headers alone ("Trailers-Only"). */
 static void encode_grpc(const struct net_request *request, struct net_response *response,
-			struct answer *ret)
+			struct http_answer *ret)
 {
 	if (ret->is_begun) {
 		end_grpc(response, ret);
@@ -337,7 +337,7 @@ static void encode_grpc(const struct net_request *request, struct net_response *
 
 /* gRPC-Web carries the ending as a last frame of the body. */
 static void encode_grpc_web(const struct net_request *request, struct net_response *response,
-			    struct answer *ret)
+			    struct http_answer *ret)
 {
 	struct strbuf ending = { 0 };
 
@@ -362,7 +362,7 @@ static void encode_grpc_web(const struct net_request *request, struct net_respon
 	lines_addf(&ret->lines, "content-length", "%zu", ret->body.len);
 }
 
-void response_begin(const struct net_request *request, struct answer *ret)
+void response_begin(const struct net_request *request, struct http_answer *ret)
 {
 	assert(request->rpc == NET_RPC_GRPC);
 	ret->status = 200;
@@ -371,7 +371,7 @@ void response_begin(const struct net_request *request, struct answer *ret)
 }
 
 void response_encode(const struct net_request *request, struct net_response *response,
-		     struct answer *ret)
+		     struct http_answer *ret)
 {
 	ret->status = 200;
 	if (request->rpc == NET_RPC_NONE) {

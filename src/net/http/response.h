@@ -19,11 +19,11 @@ void response_refuse(const struct net_request *request, enum refusal refusal, co
 int response_http_of_grpc(int grpc_status);
 
 /* The head of a gRPC answer that has replies before its end; into an empty `ret`. */
-void response_begin(const struct net_request *request, struct answer *ret);
+void response_begin(const struct net_request *request, struct http_answer *ret);
 
 /* Encodes into `ret`, which is empty or begun. Takes the response's body; static bodies are
  * borrowed. */
 void response_encode(const struct net_request *request, struct net_response *response,
-		     struct answer *ret);
+		     struct http_answer *ret);
 
 #endif

@@ -28,7 +28,7 @@ static const char *const texts[REPAIR_KINDS] = {
 };
 
 /* A request is read by one thread from its beginning to its end. */
-static _Thread_local int64_t tally[REPAIR_KINDS];
+static _Thread_local int64_t in_request[REPAIR_KINDS];
 
 enum refusal { REFUSAL_INVALID, REFUSAL_LIMIT, REFUSAL_UNSUPPORTED, REFUSAL_PROFILE, REFUSALS };
 static struct metric refused[REFUSALS] = {
@@ -89,7 +89,7 @@ void repairs_register_metrics(void)
 void repairs_count(enum repair repair, int64_t count)
 {
 	metric_add(&repaired[repair], count);
-	tally[repair] += count;
+	in_request[repair] += count;
 }
 
 const char *repairs_text(enum repair repair)
@@ -97,14 +97,14 @@ const char *repairs_text(enum repair repair)
 	return texts[repair];
 }
 
-void repairs_tally_begin(void)
+void repairs_begin_request(void)
 {
-	memset(tally, 0, sizeof(tally));
+	memset(in_request, 0, sizeof(in_request));
 }
 
-int64_t repairs_tallied(enum repair repair)
+int64_t repairs_in_request(enum repair repair)
 {
-	return tally[repair];
+	return in_request[repair];
 }
 
 int64_t repairs_counted(enum repair repair)

@@ -56,8 +56,8 @@ int64_t repairs_counted(enum repair repair);  /* since the process began */
 const char *repairs_text(enum repair repair); /* what it counts */
 
 /* The repairs of this thread since it began to count. */
-void repairs_tally_begin(void);
-int64_t repairs_tallied(enum repair repair);
+void repairs_begin_request(void);
+int64_t repairs_in_request(enum repair repair);
 
 /* A request that came in, whole; one that went well; one that was refused. */
 void repairs_count_request(enum ingest_door door, size_t bytes);

@@ -584,16 +584,16 @@ enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint6
 				   bool is_offset, bool *ret_is_address)
 {
 	enum resolve_reason reason;
-	struct symbol_spot spot;
+	struct symbol_location location;
 
 	*ret_is_address = true;
 	if (!find_in_table(symbols, is_offset, &address, &reason))
 		return reason;
-	symbol_lookup_spots(symbols->shared->table, &address, 1, &spot);
-	if (spot.scope == SYMBOL_NONE && !spot.line)
+	symbol_lookup_locations(symbols->shared->table, &address, 1, &location);
+	if (location.scope == SYMBOL_NONE && !location.line)
 		return reason_of_miss(symbols, address);
 	*ret_is_address = false;
-	return spot.scope != SYMBOL_NONE && is_unnamed(symbols->shared->table, spot.scope)
+	return location.scope != SYMBOL_NONE && is_unnamed(symbols->shared->table, location.scope)
 		       ? reason_of_miss(symbols, address)
 		       : RESOLVE_OK;
 }

@@ -15,7 +15,7 @@
 
 struct engine_fake {
 	struct engine_host host; /* first: submit gets back here */
-	struct service service;
+	struct http_service service;
 	struct engine *engine;
 	struct exchange *queue[ENGINE_FAKE_QUEUE_MAX];
 	size_t queue_count, queue_max;

@@ -74,12 +74,12 @@ static void compare_answer(void *context, size_t index, const struct symbol_fram
 	}
 }
 
-static void compare_spot(const struct together *together, size_t index,
-			 const struct symbol_spot *spot)
+static void compare_location(const struct together *together, size_t index,
+			     const struct symbol_location *location)
 {
 	struct symbol_frame alone[SYMBOL_CHAIN_MAX];
 	size_t count = symbol_lookup(together->made->table, together->addresses[index], alone);
-	uint32_t scope = spot->scope, line = spot->line;
+	uint32_t scope = location->scope, line = location->line;
 
 	if (scope == SYMBOL_NONE)
 		assert_true(!count || alone[0].function == SYMBOL_NONE);
@@ -100,15 +100,15 @@ static void compare_spot(const struct together *together, size_t index,
 static void expect_together(struct made_table *made)
 {
 	struct together together = { .made = made };
-	struct symbol_spot spots[1000];
+	struct symbol_location locations[1000];
 
 	for (size_t i = 0; i < 1000; i++)
 		together.addresses[i] = LOW - 10 + draw(LEN + 20);
 	symbol_lookup_many(made->table, together.addresses, 1000, compare_answer, &together);
 	assert_int_equal(together.answers, 1000);
-	symbol_lookup_spots(made->table, together.addresses, 1000, spots);
+	symbol_lookup_locations(made->table, together.addresses, 1000, locations);
 	for (size_t i = 0; i < 1000; i++)
-		compare_spot(&together, i, &spots[i]);
+		compare_location(&together, i, &locations[i]);
 }
 
 static void nested_ranges_answer_as_a_full_search_does(void **state)

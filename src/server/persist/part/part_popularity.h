@@ -16,8 +16,8 @@
 struct part_popularity {
 	uint32_t *frames; /* by place */
 	uint32_t *places; /* by frame */
-	uint32_t *met;	  /* by frame: how often */
-	uint32_t *firsts; /* by how often: the first place of those met so often */
+	uint32_t *uses;	  /* by frame: how often */
+	uint32_t *firsts; /* by how often: the first place of those uses so often */
 	uint32_t count, firsts_capacity;
 };
 
@@ -26,7 +26,7 @@ static inline struct part_popularity part_popularity_new(uint32_t frames)
 	return (struct part_popularity){
 		.frames = mem_new_array(uint32_t, frames),
 		.places = mem_new_array(uint32_t, frames),
-		.met = mem_new_array(uint32_t, frames),
+		.uses = mem_new_array(uint32_t, frames),
 	};
 }
 
@@ -34,15 +34,15 @@ static inline void part_popularity_free(struct part_popularity *popularity)
 {
 	free(popularity->frames);
 	free(popularity->places);
-	free(popularity->met);
+	free(popularity->uses);
 	free(popularity->firsts);
 }
 
 static inline void part_popularity_meet(struct part_popularity *popularity, uint32_t frame)
 {
-	uint32_t met = popularity->met[frame]++, place, other;
+	uint32_t uses = popularity->uses[frame]++, place, other;
 
-	while (popularity->firsts_capacity <= met + 1) {
+	while (popularity->firsts_capacity <= uses + 1) {
 		uint32_t old = popularity->firsts_capacity;
 
 		popularity->firsts_capacity = old ? 2 * old : 16;
@@ -51,18 +51,18 @@ static inline void part_popularity_meet(struct part_popularity *popularity, uint
 		for (uint32_t i = old; i < popularity->firsts_capacity; i++)
 			popularity->firsts[i] = UINT32_MAX;
 	}
-	if (!met) {
+	if (!uses) {
 		place = popularity->count++;
 	} else {
-		place = popularity->firsts[met]++;
+		place = popularity->firsts[uses]++;
 		other = popularity->frames[place];
 		popularity->frames[popularity->places[frame]] = other;
 		popularity->places[other] = popularity->places[frame];
 	}
 	popularity->frames[place] = frame;
 	popularity->places[frame] = place;
-	if (place < popularity->firsts[met + 1])
-		popularity->firsts[met + 1] = place;
+	if (place < popularity->firsts[uses + 1])
+		popularity->firsts[uses + 1] = place;
 }
 
 #endif

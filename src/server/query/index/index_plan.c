@@ -7,7 +7,7 @@
 /* An index that some candidates have. */
 struct index_group {
 	const struct function_index *index;
-	uint32_t met;	/* of its segments */
+	uint32_t found; /* of its segments */
 	uint64_t slots; /* of all of them */
 };
 
@@ -62,7 +62,7 @@ static size_t find_groups(const struct index_plan *plan, struct index_group *gro
 			at++;
 		if (at == count)
 			groups[count++] = (struct index_group){ .index = index };
-		groups[at].met++;
+		groups[at].found++;
 		groups[at].slots += plan->candidates[i].in->segment->slots_count;
 	}
 	return count;
@@ -85,7 +85,7 @@ static void choose_groups(struct index_plan *plan, struct index_group *groups, s
 	if (count)
 		qsort(groups, count, sizeof(*groups), group_order);
 	for (size_t i = 0; i < count && groups[i].slots / 2 <= slots; i++) {
-		if (groups[i].met < groups[i].index->members_count)
+		if (groups[i].found < groups[i].index->members_count)
 			continue;
 		slots += groups[i].slots;
 		plan->olds[plan->olds_count++] = groups[i].index;

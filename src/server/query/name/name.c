@@ -20,10 +20,10 @@
 #include "base/hash.h"
 #include "server/query/name/function_name.h"
 
-#define NAMES_PER_RESET 256u		   /* of the scratch memory */
-#define ID_SHOWN 12u			   /* digits of a build id that stands for a path */
+#define NAMES_PER_RESET 256u		  /* of the scratch memory */
+#define ID_SHOWN 12u			  /* digits of a build id that stands for a path */
 #define TEXTS_BYTES_MAX ((size_t)8 << 20) /* unpacked of all binaries */
-#define LOOK_NS (50 * CLOCK_NS_PER_MS)	   /* whether a query that waits for symbols is to end */
+#define LOOK_NS (50 * CLOCK_NS_PER_MS)	  /* whether a query that waits for symbols is to end */
 
 /* What makes two functions the same; the rest of the fields only describe. */
 struct function_key {
@@ -263,7 +263,7 @@ bool name_column_begin(struct name_table *table, const struct tables_view *view,
 	return ret->chains;
 }
 
-void name_turn(struct name_table *table, const struct name_column *column)
+void name_use_column(struct name_table *table, const struct name_column *column)
 {
 	table->view = column->view;
 	table->chains = column->chains;

@@ -111,7 +111,7 @@ struct name_column {
 };
 bool name_column_begin(struct name_table *table, const struct tables_view *view,
 		       struct name_column *ret);
-void name_turn(struct name_table *table, const struct name_column *column);
+void name_use_column(struct name_table *table, const struct name_column *column);
 
 /* NULL when over budget. Valid until the next call. */
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame);

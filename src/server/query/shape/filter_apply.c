@@ -146,7 +146,7 @@ static bool fits(struct work *work, const struct filter_condition *condition,
 static uint64_t bits_of(struct work *work, const struct filter *filter, size_t number,
 			const struct place *place)
 {
-	size_t positive = 0, met = 0;
+	size_t positive = 0, matched = 0;
 	bool broken = false;
 
 	assert(number < FILTERS_MAX);
@@ -157,10 +157,10 @@ static uint64_t bits_of(struct work *work, const struct filter *filter, size_t n
 		bool fit = fits(work, condition, place);
 
 		positive += !apart;
-		met += !apart && fit != condition->negated;
+		matched += !apart && fit != condition->negated;
 		broken |= apart && fit;
 	}
-	return (uint64_t)(positive && met == positive) << number |
+	return (uint64_t)(positive && matched == positive) << number |
 	       (uint64_t)broken << (FILTER_APPLY_BROKEN + number);
 }
 

@@ -25,7 +25,7 @@ bool table_suffices(const struct query_params *params, const struct merge *merge
 }
 
 /* Nothing is known of the trie's frames. False when over budget. */
-static bool make_spots(struct table *table)
+static bool make_places(struct table *table)
 {
 	const struct tables_view *view = &table->trie->view;
 
@@ -36,7 +36,7 @@ static bool make_spots(struct table *table)
 		return true;
 	}
 	table->places =
-		arena_new_array(&table->work->arena, struct table_place, view->frames_count);
+		arena_new_array(&table->work->arena, struct table_frame, view->frames_count);
 	table->places_capacity = table->places ? view->frames_count : 0;
 	return table->places;
 }
@@ -207,7 +207,7 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 }
 
 /* What the frame means; false when over budget. */
-static bool find_place(struct table *table, uint32_t frame, struct table_place *at_frame)
+static bool find_place(struct table *table, uint32_t frame, struct table_frame *at_frame)
 {
 	const struct name_chain *chain = name_frame(table->names, frame);
 	const struct name_line *line;
@@ -217,24 +217,24 @@ static bool find_place(struct table *table, uint32_t frame, struct table_place *
 	if (!chain)
 		return false;
 	line = &table->names->lines[chain->line_first];
-	*at_frame = (struct table_place){ .row = TABLE_PLACE_LINES };
+	*at_frame = (struct table_frame){ .row = TABLE_PLACE_LINES };
 	if (chain->line_count > 1 || line->inlined)
 		return true;
 	if (line->function == NAME_BY_ADDRESS &&
 	    is_left_out(table, &table->trie->view.frames[frame])) {
-		*at_frame = (struct table_place){ TABLE_PLACE_LEFT_OUT,
+		*at_frame = (struct table_frame){ TABLE_PLACE_LEFT_OUT,
 						  name_line_missing(table->names, line) };
 		return true;
 	}
 	row = row_of_line(table, &table->trie->view.frames[frame], line);
-	*at_frame = (struct table_place){ row + 1, name_line_missing(table->names, line) };
+	*at_frame = (struct table_frame){ row + 1, name_line_missing(table->names, line) };
 	return row != NO_ROW;
 }
 
 static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 {
 	const struct node *at = &table->trie->view.nodes[node];
-	struct table_place *at_frame = &table->places[at->frame];
+	struct table_frame *at_frame = &table->places[at->frame];
 	uint64_t end = place + table->preorder.nodes[node].size;
 	uint32_t row;
 
@@ -267,7 +267,7 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 	table->trie = trie;
 	if (rc)
 		return rc;
-	if (!preorder_make(&table->preorder, &table->work->arena, trie) || !make_spots(table))
+	if (!preorder_make(&table->preorder, &table->work->arena, trie) || !make_places(table))
 		return work_over_budget(table->work, err);
 	table->preorder.nodes[0].mark = NO_ROW;
 	for (uint32_t place = 1; !rc && place < count; place++) {

@@ -34,7 +34,7 @@ struct edge {
 };
 
 /* The row of a frame that is one line, not inlined. */
-struct table_place {
+struct table_frame {
 	uint32_t row;  /* + 1; 0 = not known yet; or TABLE_PLACE_LINES, TABLE_PLACE_LEFT_OUT */
 	uint32_t item; /* why it has no name; 0: it has */
 };
@@ -83,7 +83,7 @@ struct table {
 	size_t edges_count, edges_capacity;
 	struct idmap edges_map;
 	bool any_inlined, with_edges;
-	struct table_place *places; /* by frame of the trie */
+	struct table_frame *places; /* by frame of the trie */
 	size_t places_capacity;
 	struct preorder preorder; /* of the trie; marks are the last row on the way to each node */
 	uint64_t begin;		  /* place of the trie's root */

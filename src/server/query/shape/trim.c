@@ -25,13 +25,13 @@
 
 #define BUCKETS 4096u /* of addresses, to bound what those of equal names may have */
 /* Reasons on the way to a node: a bit for all together, and one for each of the first of a trie. */
-#define ANY_LACK 1u
+#define ANY_MISSING 1u
 #define BITS 32u
 
 /* What is known of a frame before it is named. */
 struct trim_frame {
-	uint32_t lack;	 /* why it has no name; 0: it has */
-	uint32_t bucket; /* + 1, of its address if that is in its name; equal for equal names */
+	uint32_t missing; /* why it has no name; 0: it has */
+	uint32_t bucket;  /* + 1, of its address if that is in its name; equal for equal names */
 };
 
 /* What children have whose addresses fall into it, while node `of` is expanded. */
@@ -54,10 +54,12 @@ struct trim_trie {
 	struct trim_frame *frames; /* of the trie */
 };
 
-/* Of a frame of the trie on turn: what it adds to the way. One byte each: they stay in the cache.
+/*
+ * What a frame of the current trie adds to the path of a node. One byte each, so that they stay in
+ * the cache.
  */
 enum mark {
-	MARK_NONE, /* not met yet */
+	MARK_NONE, /* not visited yet */
 	MARK_NAMED,
 	MARK_LATE, /* without a name, for a reason that got no bit; from here on by bits */
 };
@@ -95,15 +97,16 @@ struct trimming {
 	size_t tries_count;
 	int64_t total, least; /* of all; that a node needs */
 	/* By reason: what is below such frames, and what ends in them; 0 is for all together. */
-	struct lacking {
+	struct missing_value {
 		int64_t below, leaf;
-	} * lacks;
-	size_t lacks_capacity;
-	uint8_t *marks;		    /* enum mark, by frame of the trie on turn */
-	uint32_t bit_missing[BITS]; /* reasons of the trie on turn, by bit */
+	} * missing_values;
+	size_t missing_values_capacity;
+	uint8_t *marks;		    /* enum mark, by frame of the current trie */
+	uint32_t bit_missing[BITS]; /* reasons in the current trie, by bit */
 	uint32_t bits_used;
-	uint32_t *open;	       /* bits of the way, by node of the trie on turn */
-	uint64_t met, covered; /* nodes of tries with a total; those that members stand for */
+	uint32_t *open; /* bits of the path, by node of the current trie */
+	uint64_t summed_nodes,
+		covered; /* nodes of tries with a total; members stand for the latter */
 	struct member *members;
 	size_t members_count, members_capacity;
 	struct branch *branches;
@@ -149,7 +152,7 @@ bool trim_suffices(const struct query_params *params, const struct merge *merge)
 /* Totals, and children where there is one. */
 static uint64_t sum_up(const struct merge_trie *trie, struct trim_node *nodes)
 {
-	uint64_t met = 0;
+	uint64_t summed = 0;
 
 	assert(trie->view.nodes_count > 0);
 	for (size_t i = 0; i < trie->values_count; i++)
@@ -162,9 +165,9 @@ static uint64_t sum_up(const struct merge_trie *trie, struct trim_node *nodes)
 		parent->total += nodes[i].total;
 		nodes[i].next = parent->first;
 		parent->first = i;
-		met++;
+		summed++;
 	}
-	return met;
+	return summed;
 }
 
 /* False when over budget. */
@@ -172,117 +175,118 @@ static bool sum_trie(struct trimming *t, const struct merge_trie *trie, struct t
 {
 	uint32_t count = trie->view.nodes_count;
 	struct arena *arena = &t->work->arena;
-	struct trim_trie met = {
+	struct trim_trie summed = {
 		.trie = trie,
 		.nodes = arena_new_array(arena, struct trim_node, count),
 		.frames = arena_new_array(arena, struct trim_frame, trie->view.frames_count),
 	};
 
 	assert(trie->values || !trie->values_count);
-	if (arena->over_budget || !name_column_begin(t->names, &trie->view, &met.names))
+	if (arena->over_budget || !name_column_begin(t->names, &trie->view, &summed.names))
 		return false;
-	mem_prefer_huge_pages(met.nodes, count * sizeof(*met.nodes));
-	t->met += sum_up(trie, met.nodes);
-	t->total += met.nodes[0].total;
-	*ret = met;
+	mem_prefer_huge_pages(summed.nodes, count * sizeof(*summed.nodes));
+	t->summed_nodes += sum_up(trie, summed.nodes);
+	t->total += summed.nodes[0].total;
+	*ret = summed;
 	return true;
 }
 
-static uint8_t mark_of(struct trimming *t, uint32_t lack)
+static uint8_t mark_of(struct trimming *t, uint32_t missing)
 {
 	uint32_t bit = 1;
 
-	if (!lack)
+	if (!missing)
 		return MARK_NAMED;
-	while (bit < t->bits_used && t->bit_missing[bit] != lack)
+	while (bit < t->bits_used && t->bit_missing[bit] != missing)
 		bit++;
 	if (bit == BITS)
 		return MARK_LATE;
-	t->bit_missing[bit] = lack;
+	t->bit_missing[bit] = missing;
 	if (bit == t->bits_used)
 		t->bits_used++;
 	return (uint8_t)(MARK_LATE + bit);
 }
 
 /* Its mark: of a frame of the trie whose names are on turn. MARK_NONE when over budget. */
-static uint8_t meet_frame(struct trimming *t, const struct trim_trie *met, uint32_t id)
+static uint8_t mark_frame(struct trimming *t, const struct trim_trie *summed, uint32_t id)
 {
-	const struct tables_view *view = &met->trie->view;
+	const struct tables_view *view = &summed->trie->view;
 	uint64_t address = view->frames[id].address;
 	bool is_address;
-	uint32_t lack = name_missing(t->names, id, &is_address);
+	uint32_t missing = name_missing(t->names, id, &is_address);
 
-	assert(id < met->trie->view.frames_count);
-	if (lack == IDMAP_NONE)
+	assert(id < summed->trie->view.frames_count);
+	if (missing == IDMAP_NONE)
 		return MARK_NONE;
-	while (t->lacks_capacity <= lack) {
-		size_t before = t->lacks_capacity;
+	while (t->missing_values_capacity <= missing) {
+		size_t before = t->missing_values_capacity;
 
-		t->lacks = work_grown(&t->work->arena, t->lacks, sizeof(*t->lacks), before,
-				      &t->lacks_capacity);
-		if (!t->lacks)
+		t->missing_values =
+			work_grown(&t->work->arena, t->missing_values, sizeof(*t->missing_values),
+				   before, &t->missing_values_capacity);
+		if (!t->missing_values)
 			return MARK_NONE;
 	}
 	if (is_address &&
 	    name_has_address(tables_text(view, view->frames[id].mapping_file), address))
-		met->frames[id].bucket = hash_mix(0, address) % BUCKETS + 1;
-	met->frames[id].lack = lack;
-	return t->marks[id] = mark_of(t, lack);
+		summed->frames[id].bucket = hash_mix(0, address) % BUCKETS + 1;
+	summed->frames[id].missing = missing;
+	return t->marks[id] = mark_of(t, missing);
 }
 
 /* True if there is a frame for that reason on the way to a node. */
-static bool is_on_way(const struct trim_trie *met, uint32_t node, uint32_t lack)
+static bool is_on_path(const struct trim_trie *summed, uint32_t node, uint32_t missing)
 {
-	const struct node *nodes = met->trie->view.nodes;
+	const struct node *nodes = summed->trie->view.nodes;
 
-	assert(node < met->trie->view.nodes_count);
-	while (node && met->frames[nodes[node].frame].lack != lack)
+	assert(node < summed->trie->view.nodes_count);
+	while (node && summed->frames[nodes[node].frame].missing != missing)
 		node = nodes[node].parent;
 	return node;
 }
 
 /* What is below a node counts once for its reason, and once for all together. Bits of the way. */
-static uint32_t enter_missing(struct trimming *t, const struct trim_trie *met, uint32_t id,
+static uint32_t enter_missing(struct trimming *t, const struct trim_trie *summed, uint32_t id,
 			      uint8_t mark)
 {
-	const struct node *node = &met->trie->view.nodes[id];
+	const struct node *node = &summed->trie->view.nodes[id];
 	uint32_t bit = mark > MARK_LATE ? 1u << (mark - MARK_LATE) : 0;
-	uint32_t open = t->open[node->parent], lack;
+	uint32_t open = t->open[node->parent], missing;
 
-	assert(id < met->trie->view.nodes_count);
+	assert(id < summed->trie->view.nodes_count);
 	if (bit & open)
 		return open;
-	lack = met->frames[node->frame].lack;
-	if (!(open & ANY_LACK))
-		t->lacks[0].below += met->nodes[id].total;
-	if (bit || !is_on_way(met, node->parent, lack))
-		t->lacks[lack].below += met->nodes[id].total;
-	return open | ANY_LACK | bit;
+	missing = summed->frames[node->frame].missing;
+	if (!(open & ANY_MISSING))
+		t->missing_values[0].below += summed->nodes[id].total;
+	if (bit || !is_on_path(summed, node->parent, missing))
+		t->missing_values[missing].below += summed->nodes[id].total;
+	return open | ANY_MISSING | bit;
 }
 
-static void count_leaves(struct trimming *t, const struct trim_trie *met)
+static void count_leaves(struct trimming *t, const struct trim_trie *summed)
 {
-	const struct merge_trie *trie = met->trie;
+	const struct merge_trie *trie = summed->trie;
 
 	for (size_t i = 0; i < trie->values_count; i++) {
-		uint32_t stack = trie->values[i].stack, lack;
+		uint32_t stack = trie->values[i].stack, missing;
 
-		if (!stack || !met->nodes[stack].total)
+		if (!stack || !summed->nodes[stack].total)
 			continue;
-		lack = met->frames[trie->view.nodes[stack].frame].lack;
-		if (!lack)
+		missing = summed->frames[trie->view.nodes[stack].frame].missing;
+		if (!missing)
 			continue;
-		t->lacks[0].leaf += trie->values[i].value;
-		t->lacks[lack].leaf += trie->values[i].value;
+		t->missing_values[0].leaf += trie->values[i].value;
+		t->missing_values[missing].leaf += trie->values[i].value;
 	}
 }
 
 /* The nodes with totals, callers first: which of them have no name. */
-static int count_lacks(struct trimming *t, const struct trim_trie *met, struct err *err)
+static int count_missing(struct trimming *t, const struct trim_trie *summed, struct err *err)
 {
-	const struct tables_view *view = &met->trie->view;
+	const struct tables_view *view = &summed->trie->view;
 
-	name_turn(t->names, &met->names);
+	name_use_column(t->names, &summed->names);
 	t->bits_used = 1;
 	memset(t->marks, MARK_NONE, view->frames_count);
 	for (uint32_t id = 1; id < view->nodes_count; id++) {
@@ -292,16 +296,16 @@ static int count_lacks(struct trimming *t, const struct trim_trie *met, struct e
 
 		if (rc)
 			return rc;
-		if (!met->nodes[id].total)
+		if (!summed->nodes[id].total)
 			continue;
 		if (!mark)
-			mark = meet_frame(t, met, node->frame);
+			mark = mark_frame(t, summed, node->frame);
 		if (!mark)
 			return work_over_budget(t->work, err);
 		t->open[id] = mark == MARK_NAMED ? t->open[node->parent]
-						 : enter_missing(t, met, id, mark);
+						 : enter_missing(t, summed, id, mark);
 	}
-	count_leaves(t, met);
+	count_leaves(t, summed);
 	return 0;
 }
 
@@ -346,15 +350,15 @@ static bool add_child(struct trimming *t, struct member member, int64_t total)
 /* Children that are narrow alone, but not with others that may be called the same. */
 static bool add_narrow_children(struct trimming *t, const struct member *of)
 {
-	const struct trim_trie *met = &t->tries[of->trie];
+	const struct trim_trie *summed = &t->tries[of->trie];
 
-	for (uint32_t at = met->nodes[of->node].first; at; at = met->nodes[at].next) {
+	for (uint32_t at = summed->nodes[of->node].first; at; at = summed->nodes[at].next) {
 		struct member member = { of->trie, at, 0 };
 		const struct bucket *bucket = bucket_of(t, &member);
 
-		if (!bucket || met->nodes[at].total >= t->least || bucket->total < t->least)
+		if (!bucket || summed->nodes[at].total >= t->least || bucket->total < t->least)
 			continue;
-		if (!add_candidate(t, member, met->nodes[at].total))
+		if (!add_candidate(t, member, summed->nodes[at].total))
 			return false;
 	}
 	return true;
@@ -375,16 +379,16 @@ static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below
 	t->any_shared = false;
 	for (size_t i = first; i < t->members_count; i++) {
 		struct member member = t->members[i];
-		const struct trim_trie *met = &t->tries[member.trie];
-		const struct trim_node *of = &met->nodes[member.node];
+		const struct trim_trie *summed = &t->tries[member.trie];
+		const struct trim_node *of = &summed->nodes[member.node];
 
 		if (member.lines && !add_candidate(t, member, of->total))
 			return false;
 		within |= member.lines;
 		t->covered += !member.lines;
 		below += member.lines ? of->total : 0;
-		for (uint32_t at = member.lines ? 0 : of->first; at; at = met->nodes[at].next) {
-			int64_t total = met->nodes[at].total;
+		for (uint32_t at = member.lines ? 0 : of->first; at; at = summed->nodes[at].next) {
+			int64_t total = summed->nodes[at].total;
 
 			below += total;
 			if (!add_child(t, (struct member){ member.trie, at, 0 }, total))
@@ -433,7 +437,7 @@ static bool place_candidate(struct trimming *t, struct candidate *candidate)
 	struct sibling *sibling;
 
 	assert(candidate->member.trie < t->tries_count);
-	name_turn(t->names, &t->tries[member->trie].names);
+	name_use_column(t->names, &t->tries[member->trie].names);
 	chain = name_frame(t->names, frame_of(t, member));
 	if (!chain)
 		return false;
@@ -598,10 +602,10 @@ static int begin(struct trimming *t, const struct merge *merge, uint32_t width_p
 	return work_check(t->work, err);
 }
 
-static void give_lack(struct tree_unresolved *item, const struct lacking *lacking)
+static void fill_unresolved(struct tree_unresolved *item, const struct missing_value *value)
 {
-	item->value = lacking->below;
-	item->leaf = lacking->leaf;
+	item->value = value->below;
+	item->leaf = value->leaf;
 }
 
 static int give_tree(const struct trimming *t, struct tree *tree, struct err *err)
@@ -622,16 +626,16 @@ static int give_tree(const struct trimming *t, struct tree *tree, struct err *er
 	tree->functions_count = (uint32_t)names->functions_count;
 	tree->nodes_count = (uint32_t)t->nodes_count;
 	/* The tries' roots are covered, too. */
-	tree->nodes_untrimmed = t->nodes_count + t->met + t->tries_count - t->covered;
+	tree->nodes_untrimmed = t->nodes_count + t->summed_nodes + t->tries_count - t->covered;
 	tree->total = t->total;
 	for (uint32_t i = 0; i < tree->nodes_count; i++)
 		if (tree->nodes[i].depth > tree->depth_max)
 			tree->depth_max = tree->nodes[i].depth;
-	for (size_t i = 0; i < names->unresolved.count && i + 1 < t->lacks_capacity; i++)
-		give_lack(&names->unresolved.items[i], &t->lacks[i + 1]);
-	if (t->lacks_capacity) {
-		tree->unresolved_value = t->lacks[0].below;
-		tree->unresolved_leaf = t->lacks[0].leaf;
+	for (size_t i = 0; i < names->unresolved.count && i + 1 < t->missing_values_capacity; i++)
+		fill_unresolved(&names->unresolved.items[i], &t->missing_values[i + 1]);
+	if (t->missing_values_capacity) {
+		tree->unresolved_value = t->missing_values[0].below;
+		tree->unresolved_leaf = t->missing_values[0].leaf;
 	}
 	return 0;
 }
@@ -645,7 +649,7 @@ int trim_into(struct tree *tree, struct work *work, const struct merge *merge,
 
 	assert(width_px > 0);
 	for (size_t i = 0; !rc && i < t.tries_count; i++)
-		rc = count_lacks(&t, &t.tries[i], err);
+		rc = count_missing(&t, &t.tries[i], err);
 	pending = names->pending;
 	while (!rc && t.branches_count)
 		rc = expand(&t, err);

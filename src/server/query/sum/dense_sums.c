@@ -104,7 +104,7 @@ static bool gather_sums(const struct dense_sums_piece *pieces, size_t pieces_cou
 			struct arena *scratch, struct arena *into, struct accumulate_sums *ret)
 {
 	uint32_t groups_count = 0, slots_count = pieces[0].counters.slots_count;
-	struct dense_sum *tallies;
+	struct dense_sum *group_sums;
 	size_t count = 0;
 
 	assert(pieces_count > 0);
@@ -115,19 +115,19 @@ static bool gather_sums(const struct dense_sums_piece *pieces, size_t pieces_cou
 		if (piece->counters.groups_capacity > groups_count)
 			groups_count = (uint32_t)piece->counters.groups_capacity;
 	}
-	tallies = arena_new_array(scratch, struct dense_sum, groups_count);
+	group_sums = arena_new_array(scratch, struct dense_sum, groups_count);
 	for (uint32_t group = 0; group < groups_count; group++) {
-		if (!tallies ||
-		    !dense_sums_of(pieces, pieces_count, group, scratch, &tallies[group]))
+		if (!group_sums ||
+		    !dense_sums_of(pieces, pieces_count, group, scratch, &group_sums[group]))
 			return false;
-		count += count_sums(&tallies[group], slots_count);
+		count += count_sums(&group_sums[group], slots_count);
 	}
 	ret->list = arena_new_array(into, struct accumulate_sum, count);
 	if (!ret->list)
 		return false;
 	mem_prefer_huge_pages(ret->list, count * sizeof(*ret->list));
 	for (uint32_t group = 0; group < groups_count; group++)
-		take_sums(&tallies[group], slots_count, group, weight, ret);
+		take_sums(&group_sums[group], slots_count, group, weight, ret);
 	return true;
 }
 

@@ -25,7 +25,7 @@ struct place {
 	bool by_offset;
 	int64_t self, total;
 	uint32_t seen;
-	size_t spots_count;
+	size_t line_places_count;
 };
 
 struct lining {
@@ -33,11 +33,11 @@ struct lining {
 	const struct lines_wanted *wanted;
 	struct place *places;
 	size_t places_count, places_capacity;
-	struct line_place *spots;
-	size_t spots_count, spots_capacity;
-	struct idmap place_map, spot_map;
-	uint32_t *spot_of;  /* by line of the tree, or by location */
-	uint8_t *functions; /* by function: some line of it is wanted */
+	struct line_place *line_places;
+	size_t line_places_count, line_places_capacity;
+	struct idmap place_map, line_place_map;
+	uint32_t *line_place_of; /* by line of the tree, or by location */
+	uint8_t *functions;	 /* by function: some line of it is wanted */
 	const struct query_limits *limits;
 	size_t steps; /* since these were looked at */
 };
@@ -78,27 +78,27 @@ static uint32_t place_of(struct lining *lining, const struct place *wanted)
 	return id;
 }
 
-static bool same_spot(const void *context, uint32_t id, const void *key)
+static bool same_line_place(const void *context, uint32_t id, const void *key)
 {
-	const struct line_place *a = &((const struct lining *)context)->spots[id], *b = key;
+	const struct line_place *a = &((const struct lining *)context)->line_places[id], *b = key;
 
 	return a->place == b->place && a->at == b->at;
 }
 
-static uint32_t spot_of(struct lining *lining, const struct place *place, uint64_t at)
+static uint32_t number_line_place(struct lining *lining, const struct place *place, uint64_t at)
 {
 	struct line_place wanted = { .place = place_of(lining, place), .at = at };
 	uint64_t hash = hash_mix(hash_mix(0, wanted.place), at);
-	uint32_t id = idmap_find(&lining->spot_map, hash, same_spot, lining, &wanted);
+	uint32_t id = idmap_find(&lining->line_place_map, hash, same_line_place, lining, &wanted);
 
-	assert(lining->spots_count <= lining->spots_capacity);
+	assert(lining->line_places_count <= lining->line_places_capacity);
 	if (id != IDMAP_NONE)
 		return id;
-	id = (uint32_t)lining->spots_count;
-	mem_grow(lining->spots, lining->spots_count, lining->spots_capacity);
-	lining->spots[lining->spots_count++] = wanted;
-	lining->places[wanted.place].spots_count++;
-	idmap_add(&lining->spot_map, hash, id);
+	id = (uint32_t)lining->line_places_count;
+	mem_grow(lining->line_places, lining->line_places_count, lining->line_places_capacity);
+	lining->line_places[lining->line_places_count++] = wanted;
+	lining->places[wanted.place].line_places_count++;
+	idmap_add(&lining->line_place_map, hash, id);
 	return id;
 }
 
@@ -124,7 +124,7 @@ static bool is_build(const struct lines_wanted *wanted, const struct tree_locati
 	return !wanted->build_id.len || slice_equal(location->build_id, wanted->build_id);
 }
 
-/* Which spot each line of a location stands for. */
+/* Finds the line_place of each line of a location. */
 static void find_lines(struct lining *lining, const struct tree_location *location)
 {
 	const struct tree *tree = lining->tree;
@@ -137,16 +137,17 @@ static void find_lines(struct lining *lining, const struct tree_location *locati
 					     .mapping = location->mapping,
 					     .build_id = location->build_id };
 
-		lining->spot_of[location->line_first + i] = NONE;
+		lining->line_place_of[location->line_first + i] = NONE;
 		if (!function->file.len || !is_function(lining, line) ||
 		    !is_file(lining->wanted, function->file) || !is_build(lining->wanted, location))
 			continue;
 		lining->functions[line->function] = 1;
-		lining->spot_of[location->line_first + i] = spot_of(lining, &place, line->line);
+		lining->line_place_of[location->line_first + i] =
+			number_line_place(lining, &place, line->line);
 	}
 }
 
-/* The spot of a location's address, when one of its functions is wanted. */
+/* The line_place of a location's address, when one of its functions is wanted. */
 static void find_address(struct lining *lining, uint32_t number)
 {
 	const struct tree *tree = lining->tree;
@@ -157,7 +158,7 @@ static void find_address(struct lining *lining, uint32_t number)
 	bool wanted = false;
 
 	assert(number < lining->tree->locations_count);
-	lining->spot_of[number] = NONE;
+	lining->line_place_of[number] = NONE;
 	for (uint32_t i = 0; i < location->line_count; i++) {
 		const struct tree_line *line = &tree->lines[location->line_first + i];
 
@@ -167,10 +168,11 @@ static void find_address(struct lining *lining, uint32_t number)
 		wanted = true;
 	}
 	if (wanted && location->build_id.len && is_build(lining->wanted, location))
-		lining->spot_of[number] = spot_of(lining, &place, location->address);
+		lining->line_place_of[number] =
+			number_line_place(lining, &place, location->address);
 }
 
-static int find_spots(struct lining *lining, struct err *err)
+static int find_line_places(struct lining *lining, struct err *err)
 {
 	const struct tree *tree = lining->tree;
 	int rc = 0;
@@ -188,23 +190,23 @@ static int find_spots(struct lining *lining, struct err *err)
 static void count(struct lining *lining, uint32_t number, uint32_t stack, bool is_leaf,
 		  int64_t value)
 {
-	struct line_place *spot;
+	struct line_place *line_place;
 	struct place *place;
 
 	if (number == NONE)
 		return;
-	assert(number < lining->spots_count);
-	spot = &lining->spots[number];
-	place = &lining->places[spot->place];
+	assert(number < lining->line_places_count);
+	line_place = &lining->line_places[number];
+	place = &lining->places[line_place->place];
 	if (is_leaf) {
-		spot->self = work_add(spot->self, value);
+		line_place->self = work_add(line_place->self, value);
 		place->self = work_add(place->self, value);
 	}
-	if (spot->seen != stack + 1)
-		spot->total = work_add(spot->total, value);
+	if (line_place->seen != stack + 1)
+		line_place->total = work_add(line_place->total, value);
 	if (place->seen != stack + 1)
 		place->total = work_add(place->total, value);
-	spot->seen = place->seen = stack + 1;
+	line_place->seen = place->seen = stack + 1;
 }
 
 static void count_stack(struct lining *lining, uint32_t number)
@@ -219,13 +221,13 @@ static void count_stack(struct lining *lining, uint32_t number)
 		const struct tree_location *location = &tree->locations[at];
 
 		if (lining->wanted->by_address) {
-			count(lining, lining->spot_of[at], number, is_leaf, stack->value);
+			count(lining, lining->line_place_of[at], number, is_leaf, stack->value);
 			is_leaf = false;
 			continue;
 		}
 		for (uint32_t l = 0; l < location->line_count; l++) {
-			count(lining, lining->spot_of[location->line_first + l], number, is_leaf,
-			      stack->value);
+			count(lining, lining->line_place_of[location->line_first + l], number,
+			      is_leaf, stack->value);
 			is_leaf = false;
 		}
 	}
@@ -303,18 +305,18 @@ static int put_together(struct lining *lining, struct lines *lines, struct err *
 			.self = from->self,
 			.total = from->total,
 			.values = arena_new_array(&lines->arena, struct lines_value,
-						  from->spots_count),
+						  from->line_places_count),
 		};
 		if (!lines->places[p].values)
 			return too_much(lines, err);
 	}
 	lines->places_count = lining->places_count;
-	for (size_t i = 0; i < lining->spots_count; i++) {
-		const struct line_place *spot = &lining->spots[i];
-		struct lines_place *place = &lines->places[spot->place];
+	for (size_t i = 0; i < lining->line_places_count; i++) {
+		const struct line_place *line_place = &lining->line_places[i];
+		struct lines_place *place = &lines->places[line_place->place];
 
 		place->values[place->values_count++] =
-			(struct lines_value){ spot->at, spot->self, spot->total };
+			(struct lines_value){ line_place->at, line_place->self, line_place->total };
 	}
 	for (size_t p = 0; p < lines->places_count; p++)
 		qsort(lines->places[p].values, lines->places[p].values_count,
@@ -327,26 +329,26 @@ int lines_make(const struct tree *tree, const struct lines_wanted *wanted, size_
 	       const struct query_limits *limits, struct lines *ret, struct err *err)
 {
 	struct lining lining = { .tree = tree, .wanted = wanted, .limits = limits };
-	size_t spots = wanted->by_address ? tree->locations_count : tree->lines_count;
+	size_t line_places = wanted->by_address ? tree->locations_count : tree->lines_count;
 	int rc;
 
 	*ret = (struct lines){ 0 };
 	arena_init(&ret->arena, memory_bytes);
-	lining.spot_of = mem_new_array(uint32_t, spots + 1);
+	lining.line_place_of = mem_new_array(uint32_t, line_places + 1);
 	lining.functions = mem_new_array(uint8_t, (size_t)tree->functions_count + 1);
-	rc = find_spots(&lining, err);
+	rc = find_line_places(&lining, err);
 	for (uint32_t i = 0; !rc && i < tree->stacks_count; i++) {
 		count_stack(&lining, i);
 		rc = step(&lining, tree->stacks[i].location_count, err);
 	}
 	if (!rc)
 		rc = put_together(&lining, ret, err);
-	free(lining.spot_of);
+	free(lining.line_place_of);
 	free(lining.functions);
 	free(lining.places);
-	free(lining.spots);
+	free(lining.line_places);
 	idmap_free(&lining.place_map);
-	idmap_free(&lining.spot_map);
+	idmap_free(&lining.line_place_map);
 	if (rc)
 		lines_free(ret);
 	return rc;

@@ -10,13 +10,13 @@
 /* How many of the wanted calls the path to a node begins with; NONE: another path. */
 #define NONE UINT32_MAX
 
-static uint32_t met(const struct tree *tree, uint32_t node, uint32_t parent_met,
-		    const struct slice *names, size_t count)
+static uint32_t matched(const struct tree *tree, uint32_t node, uint32_t parent_matched,
+			const struct slice *names, size_t count)
 {
 	uint32_t depth = tree->nodes[node].depth;
 
-	if (parent_met == NONE || parent_met == count)
-		return parent_met;
+	if (parent_matched == NONE || parent_matched == count)
+		return parent_matched;
 	if (!slice_equal(tree->functions[tree->nodes[node].function].name, names[depth - 1]))
 		return NONE;
 	return depth;
@@ -49,7 +49,7 @@ void tree_keep_calls(struct tree *tree, const struct slice *names, size_t count)
 
 	assert(tree->nodes_count > 0);
 	for (uint32_t i = 1; i < tree->nodes_count; i++)
-		state[i] = met(tree, i, state[tree->nodes[i].parent], names, count);
+		state[i] = matched(tree, i, state[tree->nodes[i].parent], names, count);
 	for (uint32_t i = tree->nodes_count; i-- > 0;) {
 		struct tree_node *node = &tree->nodes[i];
 

@@ -590,10 +590,10 @@ static void visit_all(struct walk *walk, void *context)
 	}
 }
 
-static void note_spots(struct walk *walk, void *context)
+static void note_locations(struct walk *walk, void *context)
 {
 	const struct symbol_table *table = walk->table;
-	struct symbol_spot *spots = context;
+	struct symbol_location *locations = context;
 
 	for (size_t i = 0; i < walk->count; i++) {
 		struct lookup *lookup = &walk->lookups[i];
@@ -613,19 +613,19 @@ static void note_spots(struct walk *walk, void *context)
 	}
 	for (size_t i = 0; i < walk->count; i++) {
 		const struct lookup *lookup = &walk->lookups[i];
-		struct symbol_spot *spot = &spots[lookup->index];
+		struct symbol_location *location = &locations[lookup->index];
 		struct symbol_place declared = { 0 }, place;
 
-		*spot = (struct symbol_spot){ .scope = SYMBOL_NONE };
+		*location = (struct symbol_location){ .scope = SYMBOL_NONE };
 		if (!lookup->is_found || (lookup->row.scope && !lookup->has_scope))
 			continue;
 		if (lookup->has_scope) {
 			declared = declared_at(table, lookup->function);
-			spot->scope = lookup->row.scope - 1;
+			location->scope = lookup->row.scope - 1;
 		}
 		place = place_told(&lookup->row.place, &declared);
-		spot->file = place.file;
-		spot->line = place.line;
+		location->file = place.file;
+		location->line = place.line;
 	}
 }
 
@@ -707,8 +707,8 @@ void symbol_lookup_many(const struct symbol_table *table, const uint64_t *addres
 	walk_all(table, addresses, count, visit_all, &visits);
 }
 
-void symbol_lookup_spots(const struct symbol_table *table, const uint64_t *addresses, size_t count,
-			 struct symbol_spot *ret_spots)
+void symbol_lookup_locations(const struct symbol_table *table, const uint64_t *addresses,
+			     size_t count, struct symbol_location *ret_locations)
 {
-	walk_all(table, addresses, count, note_spots, ret_spots);
+	walk_all(table, addresses, count, note_locations, ret_locations);
 }

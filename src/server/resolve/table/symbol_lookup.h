@@ -22,7 +22,7 @@ struct symbol_frame {
 };
 
 /* The innermost scope at an address, and the place there. Without both, nothing is known. */
-struct symbol_spot {
+struct symbol_location {
 	uint32_t scope;	     /* SYMBOL_NONE: none */
 	uint32_t file, line; /* 0 = unknown */
 };
@@ -44,8 +44,8 @@ void symbol_lookup_many(const struct symbol_table *table, const uint64_t *addres
 			symbol_lookup_visit_f *visit, void *context);
 
 /* Where each of many addresses is. */
-void symbol_lookup_spots(const struct symbol_table *table, const uint64_t *addresses, size_t count,
-			 struct symbol_spot *ret_spots);
+void symbol_lookup_locations(const struct symbol_table *table, const uint64_t *addresses,
+			     size_t count, struct symbol_location *ret_locations);
 
 /* A function, and where it is inlined: a step out of a chain of frames. */
 struct symbol_caller {

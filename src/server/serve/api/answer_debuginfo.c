@@ -131,14 +131,14 @@ static void put_command(struct strbuf *out, const struct resolver_missing *missi
 }
 
 /* What of a binary is missing, copied out of the resolver's lock. */
-struct lack {
+struct missing_binary {
 	char *build_id, *path, *detail;
 	enum resolve_reason reason;
 	uint64_t cost_ns, of_ns;
 };
 
-struct lacks {
-	struct lack *items;
+struct missing_list {
+	struct missing_binary *items;
 	size_t count, capacity;
 };
 
@@ -147,63 +147,63 @@ static char *copy_of(struct slice text)
 	return mem_strndup(text.data, text.len);
 }
 
-static void note_lack(void *context, const struct resolver_missing *missing)
+static void copy_missing(void *context, const struct resolver_missing *missing)
 {
-	struct lacks *lacks = context;
+	struct missing_list *list = context;
 
-	mem_grow(lacks->items, lacks->count, lacks->capacity);
-	lacks->items[lacks->count++] =
-		(struct lack){ copy_of(missing->build_id), copy_of(missing->path),
-			       copy_of(missing->detail),   missing->reason,
-			       missing->cost_ns,	   missing->of_ns };
+	mem_grow(list->items, list->count, list->capacity);
+	list->items[list->count++] =
+		(struct missing_binary){ copy_of(missing->build_id), copy_of(missing->path),
+					 copy_of(missing->detail),   missing->reason,
+					 missing->cost_ns,	     missing->of_ns };
 }
 
 /* The costliest first. */
-static int compare_lacks(const void *a, const void *b)
+static int compare_missing(const void *a, const void *b)
 {
-	const struct lack *x = a, *y = b;
+	const struct missing_binary *x = a, *y = b;
 
 	if (x->cost_ns != y->cost_ns)
 		return x->cost_ns > y->cost_ns ? -1 : 1;
 	return strcmp(x->path, y->path);
 }
 
-static struct lacks find_lacks(struct serve *serve)
+static struct missing_list find_missing(struct serve *serve)
 {
-	struct lacks lacks = { 0 };
+	struct missing_list list = { 0 };
 
-	resolver_each_missing(serve->resolver, note_lack, &lacks);
-	if (lacks.count)
-		qsort(lacks.items, lacks.count, sizeof(*lacks.items), compare_lacks);
-	return lacks;
+	resolver_each_missing(serve->resolver, copy_missing, &list);
+	if (list.count)
+		qsort(list.items, list.count, sizeof(*list.items), compare_missing);
+	return list;
 }
 
-static void free_lacks(struct lacks *lacks)
+static void free_missing(struct missing_list *list)
 {
-	for (size_t i = 0; i < lacks->count; i++) {
-		free(lacks->items[i].build_id);
-		free(lacks->items[i].path);
-		free(lacks->items[i].detail);
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].build_id);
+		free(list->items[i].path);
+		free(list->items[i].detail);
 	}
-	free(lacks->items);
+	free(list->items);
 }
 
-static struct resolver_missing missing_of(const struct lack *lack)
+static struct resolver_missing missing_of(const struct missing_binary *binary)
 {
 	return (struct resolver_missing){
-		slice_of(lack->build_id), slice_of(lack->path), lack->reason,
-		slice_of(lack->detail),	  lack->cost_ns,	lack->of_ns
+		slice_of(binary->build_id), slice_of(binary->path), binary->reason,
+		slice_of(binary->detail),   binary->cost_ns,	    binary->of_ns
 	};
 }
 
 /* How the names of the costliest files of this host are installed; returns how many of them. */
-static size_t find_remedies(struct serve *serve, const struct lacks *lacks,
+static size_t find_remedies(struct serve *serve, const struct missing_list *list,
 			    struct distribution_remedy remedies[static REMEDIES_MAX])
 {
-	size_t count = lacks->count < REMEDIES_MAX ? lacks->count : REMEDIES_MAX;
+	size_t count = list->count < REMEDIES_MAX ? list->count : REMEDIES_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		struct resolver_missing missing = missing_of(&lacks->items[i]);
+		struct resolver_missing missing = missing_of(&list->items[i]);
 		bool is_local = resolver_is_local(serve->resolver, missing.build_id, missing.path);
 
 		remedies[i] = (struct distribution_remedy){ .path = is_local ? missing.path
@@ -265,13 +265,13 @@ static void put_offer(struct serve *serve, struct json *json)
 	json_close_object(json);
 }
 
-static void put_missing(struct serve *serve, struct json *json, const struct lacks *lacks)
+static void put_missing(struct serve *serve, struct json *json, const struct missing_list *list)
 {
 	struct distribution_remedy remedies[REMEDIES_MAX];
-	size_t count = find_remedies(serve, lacks, remedies);
+	size_t count = find_remedies(serve, list, remedies);
 
-	for (size_t i = 0; i < lacks->count; i++) {
-		struct resolver_missing missing = missing_of(&lacks->items[i]);
+	for (size_t i = 0; i < list->count; i++) {
+		struct resolver_missing missing = missing_of(&list->items[i]);
 
 		put_json_missing(json, &missing, i < count ? &remedies[i] : NULL);
 	}
@@ -279,7 +279,7 @@ static void put_missing(struct serve *serve, struct json *json, const struct lac
 
 static void put_json(struct serve *serve, const struct slice *tenant, struct strbuf *out)
 {
-	struct lacks lacks = find_lacks(serve);
+	struct missing_list list = find_missing(serve);
 	struct json json;
 	struct listing listing = { &json, tenant };
 
@@ -299,10 +299,10 @@ static void put_json(struct serve *serve, const struct slice *tenant, struct str
 	json_close_array(&json);
 	json_member_array(&json, "missing");
 	if (!is_other(tenant))
-		put_missing(serve, &json, &lacks);
+		put_missing(serve, &json, &list);
 	json_close_array(&json);
 	json_close_object(&json);
-	free_lacks(&lacks);
+	free_missing(&list);
 }
 
 static void put_time(struct strbuf *out, int64_t at_ns)
@@ -398,7 +398,7 @@ static void put_text_offer(struct serve *serve, struct strbuf *out)
 static void put_text(struct serve *serve, const struct slice *tenant, struct strbuf *out)
 {
 	struct listing listing = { out, tenant };
-	struct lacks lacks;
+	struct missing_list list;
 
 	strbuf_addf(out, "%-40s  %-7s  %-16s  %-10s  %11s  %-20s  %s\n", "build id", "kind",
 		    "quality", "from", "bytes", "last use", "name, what is in it");
@@ -407,13 +407,13 @@ static void put_text(struct serve *serve, const struct slice *tenant, struct str
 		return;
 	debuginfo_each_coming(serve->debuginfo, put_text_coming, out);
 	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_text_asked, out);
-	lacks = find_lacks(serve);
-	for (size_t i = 0; i < lacks.count; i++) {
-		struct resolver_missing missing = missing_of(&lacks.items[i]);
+	list = find_missing(serve);
+	for (size_t i = 0; i < list.count; i++) {
+		struct resolver_missing missing = missing_of(&list.items[i]);
 
 		put_text_missing(out, &missing);
 	}
-	free_lacks(&lacks);
+	free_missing(&list);
 	put_text_offer(serve, out);
 }
 

@@ -263,7 +263,7 @@ static int set_type(struct ingest_request *ingest, struct stack_builder *built)
 {
 	struct pprof *profile = &built->profile;
 	int64_t period_ns = (int64_t)(NS_PER_S / ingest->rate);
-	const struct pyro_type *type = ingest->name.type;
+	const struct pyro_name_type *type = ingest->name.type;
 	struct slice unit = profile->strings.data[profile->sample_types.data[0].unit];
 	bool is_count = slice_is(unit, "count");
 

@@ -7,7 +7,7 @@
 #define WAIT_COUNT(name) name, "contentions", "count", name, "count", false
 #define WAIT_TIME(name) name, "delay", "nanoseconds", name, "count", false
 
-static const struct pyro_type types[] = {
+static const struct pyro_name_type types[] = {
 	{ "cpu", CPU_TIME },
 	{ "itimer", CPU_TIME },
 	{ "wall", WALL_TIME },
@@ -39,7 +39,7 @@ static const struct {
 	{ "lock_nanoseconds", "mutex_duration" },
 };
 
-static const struct pyro_type *find_type(struct slice suffix)
+static const struct pyro_name_type *find_type(struct slice suffix)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (slice_is(suffix, types[i].suffix))

@@ -11,15 +11,15 @@
 #define PYRO_LABELS_MAX 128
 
 /* What a sample of a format without types counts. */
-struct pyro_type {
+struct pyro_name_type {
 	const char *suffix; /* of the app's name */
 	const char *name, *type, *unit, *period_type, *period_unit;
 	bool is_time; /* values are samples at a rate: they become nanoseconds */
 };
 
 struct pyro_name {
-	struct slice app;	      /* without the suffix, if that was one of a type */
-	const struct pyro_type *type; /* never NULL: CPU time when nothing says more */
+	struct slice app;		   /* without the suffix, if that was one of a type */
+	const struct pyro_name_type *type; /* never NULL: CPU time when nothing says more */
 	struct ingest_label labels[PYRO_LABELS_MAX];
 	size_t labels_count; /* service_name among them */
 };

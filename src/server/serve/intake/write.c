@@ -120,7 +120,7 @@ void write_otlp(void *context, const struct net_request *request, struct net_res
 	enum body body = body_of(request);
 	struct strbuf message = { 0 };
 
-	repairs_tally_begin();
+	repairs_begin_request();
 	if (!rc && body == BODY_OTHER)
 		rc = err_set(
 			&writing.err, ERR_UNSUPPORTED,
@@ -262,7 +262,7 @@ void write_raw(void *context, const struct net_request *request, struct net_resp
 	unsigned series = 0;
 	int rc = writing_begin(&writing, context, request, WRITING_PARCA);
 
-	repairs_tally_begin();
+	repairs_begin_request();
 	if (!rc)
 		rc = read_request(&writing, &series);
 	if (!rc)

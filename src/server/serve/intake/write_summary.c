@@ -43,7 +43,7 @@ static void add_column(const struct tables_view *batch, const struct report *rep
 static void add_repairs(struct strbuf *out)
 {
 	for (int i = 0; i < REPAIR_KINDS; i++) {
-		int64_t count = repairs_tallied((enum repair)i);
+		int64_t count = repairs_in_request((enum repair)i);
 
 		if (count)
 			strbuf_addf(out, "  repaired: %" PRId64 " %s\n", count,

@@ -15,7 +15,7 @@
 
 /*
  * Lines of text, each ended. `batch` is what was appended with `result`, by this thread, which has
- * called repairs_tally_begin before it took the request.
+ * called repairs_begin_request before it took the request.
  */
 void write_summary_add(const struct tables_view *batch, const struct append_result *result,
 		       struct strbuf *out);

@@ -4,7 +4,7 @@ import { invertProfile } from "../model/invert";
 import { GROUP, type Profile, type ProfileHeader } from "../model/profile";
 import { sumFunctions } from "../model/top";
 import { TreeBuilder } from "../model/tree_builder";
-import { sift } from "./sieve";
+import { applyFilters } from "./filter_apply";
 import type { Tables, ValueType } from "./tables";
 
 export interface FileQuery {
@@ -73,7 +73,7 @@ class Grower {
 	/* Node of a stack in the group at hand. */
 	private readonly nodes: Uint32Array;
 	private readonly stamps: Uint32Array;
-	private readonly sieve;
+	private readonly applied;
 	private stamp = 0;
 	private top = 0;
 
@@ -84,7 +84,7 @@ class Grower {
 		const { count } = tables.stacks;
 		this.nodes = new Uint32Array(count);
 		this.stamps = new Uint32Array(count);
-		this.sieve = filters.length ? sift(tables, filters) : null;
+		this.applied = filters.length ? applyFilters(tables, filters) : null;
 	}
 
 	group(top: number): void {
@@ -93,7 +93,7 @@ class Grower {
 	}
 
 	shows(stack: number): boolean {
-		return this.sieve?.showsStack(stack) ?? true;
+		return this.applied?.showsStack(stack) ?? true;
 	}
 
 	nodeOf(stack: number): number {
@@ -103,7 +103,7 @@ class Grower {
 		for (; at && this.stamps[at] !== this.stamp; at = above[at]!) trail.push(at);
 		let node = at ? this.nodes[at]! : this.top;
 		for (let next = trail.pop(); next !== undefined; next = trail.pop()) {
-			if (!this.sieve || this.sieve.showsFrame[next])
+			if (!this.applied || this.applied.showsFrame[next])
 				node = this.builder.child(node, functions[next]!, 0);
 			this.nodes[next] = node;
 			this.stamps[next] = this.stamp;

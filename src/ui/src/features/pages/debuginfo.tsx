@@ -27,7 +27,7 @@ function BuildId({ id }: { id: string }): JSX.Element {
 	return id ? <Copyable text={id} what="build ID" /> : <span class="muted">no build ID</span>;
 }
 
-type Lack = Debuginfo["missing"][number];
+type MissingBinary = Debuginfo["missing"][number];
 type Asked = Debuginfo["debuginfod"][number];
 
 /* What is folded is at most this share of the code without names, and never the first rows. */
@@ -36,7 +36,7 @@ const ROWS_MIN = 5;
 const ROWS_MAX = 20;
 
 /* How many of the costliest to show at first. */
-function rowsAtFirst(missing: readonly Lack[]): number {
+function rowsAtFirst(missing: readonly MissingBinary[]): number {
 	const all = missing.reduce((sum, { cost_ns }) => sum + cost_ns, 0);
 	let sum = 0;
 	let rows = 0;
@@ -45,10 +45,10 @@ function rowsAtFirst(missing: readonly Lack[]): number {
 	return rows === missing.length - 1 ? missing.length : rows;
 }
 
-const shareOf = ({ cost_ns, of_ns }: Lack) => (of_ns ? formatPercent(cost_ns, of_ns) : "–");
+const shareOf = ({ cost_ns, of_ns }: MissingBinary) => (of_ns ? formatPercent(cost_ns, of_ns) : "–");
 
 /* The command that brings the names, ready to be copied. */
-function Remedy({ lack: { install, package: name, command } }: { lack: Lack }): JSX.Element {
+function Remedy({ binary: { install, package: name, command } }: { binary: MissingBinary }): JSX.Element {
 	const shown = install ?? command;
 	return (
 		<>
@@ -89,23 +89,23 @@ function Missing({ missing, debuginfod }: Pick<Debuginfo, "missing" | "debuginfo
 				names as soon as they are here.
 			</p>
 			<PageTable label="Missing symbols" head={["Binary", "CPU", "Why", "What to do"]}>
-				{shown.map((lack) => (
-					<tr key={lack.build_id + lack.name}>
+				{shown.map((binary) => (
+					<tr key={binary.build_id + binary.name}>
 						<th scope="row">
-							<b class="mono">{lack.name || "(unknown)"}</b>
-							<BuildId id={lack.build_id} />
+							<b class="mono">{binary.name || "(unknown)"}</b>
+							<BuildId id={binary.build_id} />
 						</th>
-						<td class="number">{shareOf(lack)}</td>
+						<td class="number">{shareOf(binary)}</td>
 						<td>
-							{lack.reason}
-							{lack.detail && (
-								<span class="muted under">{lack.detail}</span>
+							{binary.reason}
+							{binary.detail && (
+								<span class="muted under">{binary.detail}</span>
 							)}
-							{asked.has(lack.build_id) && (
-								<Fetching asked={asked.get(lack.build_id)!} />
+							{asked.has(binary.build_id) && (
+								<Fetching asked={asked.get(binary.build_id)!} />
 							)}
 						</td>
-						<td><Remedy lack={lack} /></td>
+						<td><Remedy binary={binary} /></td>
 					</tr>
 				))}
 			</PageTable>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sieve - the filters of docs/api.md on stacks and frames of a file, with the server's meaning
- * (server/query/tree/tree/filter.h, shape/filter_apply.c).
+ * filter_apply - the filters of docs/api.md on stacks and frames of a file, with the server's meaning
+ * (server/query/tree/filter.h, server/query/shape/filter_apply.c).
  */
 import { KINDS } from "../model/profile";
 import type { FrameText, Tables } from "./tables";
@@ -94,7 +94,7 @@ export function parseFilter(text: string): Filter[] {
 	return filters;
 }
 
-export interface Sieve {
+export interface AppliedFilters {
 	/* Whether frames of a stack are shown; by stack of the tables. */
 	showsFrame: Uint8Array;
 	showsStack(stack: number): boolean;
@@ -103,41 +103,41 @@ export interface Sieve {
 const ofStacks = ({ action }: Filter) => action === "show-stack" || action === "hide-stack";
 
 /* A bit per filter: whether some frame meets it; and whether one breaks a negated condition. */
-export function sift(tables: Tables, texts: readonly string[]): Sieve {
+export function applyFilters(tables: Tables, texts: readonly string[]): AppliedFilters {
 	const filters = texts.flatMap(parseFilter);
 	const maskOf = (action: string) =>
 		filters.reduce((mask, filter, at) => mask | (filter.action === action ? 1 << at : 0), 0);
 	const [from, only, hidden] = [maskOf("show-from"), maskOf("show-frame"), maskOf("hide-frame")];
-	const met = new Int32Array(tables.functions.length);
+	const matched = new Int32Array(tables.functions.length);
 	const broken = new Int32Array(tables.functions.length);
 	tables.functions.forEach((frame, fn) =>
 		filters.forEach((filter, at) => {
 			const apart = filter.conditions.filter(({ negated }) => negated && ofStacks(filter));
 			const near = filter.conditions.filter((each) => !apart.includes(each));
 			if (near.length && near.every(({ negated, fits }) => fits(frame) !== negated))
-				met[fn]! |= 1 << at;
+				matched[fn]! |= 1 << at;
 			if (apart.some(({ fits }) => fits(frame))) broken[fn]! |= 1 << at;
 		}),
 	);
 	const { count, a: above, b: functions } = tables.stacks;
-	const metOf = new Int32Array(count);
+	const matchedOf = new Int32Array(count);
 	const brokenOf = new Int32Array(count);
 	const showsFrame = new Uint8Array(count);
 	for (let stack = 1; stack < count; stack++) {
-		const own = met[functions[stack]!]!;
-		metOf[stack] = metOf[above[stack]!]! | own;
+		const own = matched[functions[stack]!]!;
+		matchedOf[stack] = matchedOf[above[stack]!]! | own;
 		brokenOf[stack] = brokenOf[above[stack]!]! | broken[functions[stack]!]!;
-		const shown = (metOf[stack]! & from) === from && !(own & hidden) && (own & only) === only;
+		const shown = (matchedOf[stack]! & from) === from && !(own & hidden) && (own & only) === only;
 		showsFrame[stack] = shown ? 1 : 0;
 	}
 	const meets = (filter: Filter, at: number, stack: number) => {
 		const positive = filter.conditions.some(({ negated }) => !negated);
-		return (!positive || (metOf[stack]! & (1 << at)) !== 0) && !(brokenOf[stack]! & (1 << at));
+		return (!positive || (matchedOf[stack]! & (1 << at)) !== 0) && !(brokenOf[stack]! & (1 << at));
 	};
 	return {
 		showsFrame,
 		showsStack: (stack) =>
-			(metOf[stack]! & from) === from &&
+			(matchedOf[stack]! & from) === from &&
 			filters.every(
 				(filter, at) =>
 					!ofStacks(filter) ||
