@@ -44,6 +44,7 @@ struct store_options {
 	uint64_t seal_bytes;	/* memtable size that makes it a part; 0 = default */
 	int64_t seal_age_ns;	/* likewise its age; 0 = default */
 	uint64_t segment_bytes; /* of a file of the log; 0 = default */
+	size_t compact_bytes;	/* memory that compacting may take; 0 = default */
 	uint64_t cache_bytes;	/* decoded parts kept in memory; 0 = default */
 	struct bucket *bucket;	/* where parts go besides; or NULL. Stays the caller's, and must
 				   outlive the store, which cancels it when it closes */

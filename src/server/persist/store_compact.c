@@ -63,6 +63,32 @@ static void hold_back(struct store_disk *store, uint64_t number, int64_t now_ns)
 	held->until_ns = now_ns + held->delay_ns;
 }
 
+/*
+ * Together they take too much memory: half as many bytes may do. What a window holds beyond that
+ * becomes parts of its own, which stay.
+ */
+static void lower_bytes_max(struct store_disk *store, const struct compact_plan *plan,
+			    const struct err *err)
+{
+	lock_assert_held(&store->compact_lock);
+	assert(plan->parts_count > 1 && plan->bytes > 1);
+	store->compact_bytes_max = plan->bytes / 2;
+	log_info("store", "parts are compacted in several steps", "inputs=%zu tier=%d cause=\"%s\"",
+		 plan->parts_count, plan->tier, err->message);
+}
+
+/* Step by step, for other names may be shorter. */
+static void raise_bytes_max(struct store_disk *store)
+{
+	uint64_t *max = &store->compact_bytes_max;
+
+	lock_assert_held(&store->compact_lock);
+	if (*max && __builtin_add_overflow(*max, *max / 8 + 1, max))
+		*max = 0;
+	if (*max > COMPACT_BYTES_MAX)
+		*max = 0;
+}
+
 static void hold_back_job(struct store_disk *store, const struct compact_plan *plan,
 			  const struct err *err)
 {
@@ -131,12 +157,14 @@ static void prune_held_back(struct store_disk *store)
 	metric_set(&store_compact_held_back, (int64_t)kept);
 }
 
-/* Retention by size takes whole parts: each is a small share of the limit. */
+/* Retention by size takes whole parts: each is a small share of the limit. Memory bounds it too. */
 static uint64_t bytes_max(const struct store_disk *store)
 {
 	uint64_t share = store->options.retention_bytes / STORE_LIMIT_SHARE;
+	uint64_t max = share && share < COMPACT_BYTES_MAX ? share : COMPACT_BYTES_MAX;
 
-	return share && share < COMPACT_BYTES_MAX ? share : COMPACT_BYTES_MAX;
+	return store->compact_bytes_max && store->compact_bytes_max < max ? store->compact_bytes_max
+									  : max;
 }
 
 /* As compact_plan_next, without the parts that are held back. */
@@ -320,6 +348,7 @@ static int run(struct step *step, const struct store_compact_options *options,
 		.dir = step->store->path,
 		.inputs = step->inputs,
 		.inputs_count = step->plan.parts_count,
+		.memory_bytes = step->store->options.compact_bytes,
 		.number = step->number,
 		.tier = step->plan.tier,
 		.tombstones = step->tombstones,
@@ -409,6 +438,12 @@ int store_compact_step(struct store_disk *store, const struct store_compact_opti
 		rc = step.only_deletes ? run_deletes(&step, options, throttle, ret, &cause)
 				       : run(&step, options, throttle, ret, &cause);
 		metric_set(&store_compact_running, 0);
+	}
+	if (rc == -ERR_LIMIT && *ret_done && step.plan.parts_count > 1) {
+		lower_bytes_max(store, &step.plan, &cause);
+		rc = 0;
+	} else if (!rc && *ret_done) {
+		raise_bytes_max(store);
 	}
 	tombstones_unref(step.tombstones);
 	free(step.inputs);

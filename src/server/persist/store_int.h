@@ -114,6 +114,7 @@ struct store_disk {
 	size_t scrubbed_count;
 	struct store_held_back *held_back; /* guarded by compact_lock */
 	size_t held_back_count, held_back_capacity;
+	uint64_t compact_bytes_max; /* of one job, as memory has shown; 0 = none; compact_lock */
 	int64_t opened_ns;
 	int64_t tenants_looked_ns;    /* guarded by lock */
 	struct store_counted counted; /* guarded by lock */

@@ -7,8 +7,9 @@
  * minutes, hours and days. Invariant: every report of the inputs that no tombstone deletes is in
  * the result once. The result has a temporary name until all of it is on disk.
  *
- * Memory: the dictionaries of one partition, of each input and merged; counters of its stacks; one
- * block per input; the writer's block index. Blocking; one thread per job.
+ * Memory: the dictionaries of one partition, of one input and merged, and maps between them, within
+ * the job's limit; counters of its stacks; one block per input; the writer's block index. One input
+ * alone is beyond the limit only if what made it was. Blocking; one thread per job.
  */
 #ifndef FIRN_SERVER_PERSIST_COMPACT_COMPACT_H
 #define FIRN_SERVER_PERSIST_COMPACT_COMPACT_H
@@ -17,6 +18,8 @@
 #include "server/persist/disk/throttle.h"
 #include "server/persist/manifest/tombstones.h"
 
+#define COMPACT_MEMORY_BYTES_DEFAULT ((size_t)256 << 20)
+
 typedef void compact_progress_f(void *context, uint64_t rows_done, uint64_t rows_total);
 
 struct compact_job {
@@ -24,6 +27,7 @@ struct compact_job {
 	const char *dir;
 	const struct part_info *inputs;
 	size_t inputs_count;
+	size_t memory_bytes;		     /* of dictionaries; 0 = COMPACT_MEMORY_BYTES_DEFAULT */
 	uint64_t number;		     /* of the result */
 	enum part_tier tier;		     /* likewise; decides on roll-ups */
 	const struct tombstones *tombstones; /* with numbers below `number`; may be NULL */
@@ -39,7 +43,10 @@ struct compact_result {
 	uint64_t damaged; /* after ERR_CORRUPT and ERR_NOT_FOUND: the input, 0 = of none of them */
 };
 
-/* ERR_CORRUPT, ERR_IO, ERR_NO_SPACE, ERR_CANCELLED, ERR_LIMIT (too much for one part). */
+/*
+ * ERR_CORRUPT, ERR_IO, ERR_NO_SPACE, ERR_CANCELLED, ERR_LIMIT (too much for one part, or for the
+ * memory: fewer inputs may do).
+ */
 MUST_USE int compact_run(const struct compact_job *job, struct compact_result *ret,
 			 struct err *err);
 

@@ -31,6 +31,7 @@ struct partition {
 	struct input *inputs;
 	size_t count;
 	struct dictionary_merge *merge;
+	size_t merged_inputs, maps_bytes; /* so far, and the memory of their maps */
 	struct dictionary merged;
 	bool is_merged;
 	struct report_source *sources; /* inputs that have reports */
@@ -145,6 +146,20 @@ static int count_input(struct partition *partition, struct input *input, struct 
 	return rc;
 }
 
+/* Some of the inputs are another job's then: one alone has to do. */
+static int check_memory(const struct partition *partition, struct err *err)
+{
+	size_t max = partition->compaction->job->memory_bytes;
+	size_t bytes = 2 * dictionary_merge_bytes(partition->merge) + partition->maps_bytes;
+
+	max = max ? max : COMPACT_MEMORY_BYTES_DEFAULT;
+	if (partition->merged_inputs < 2 || bytes <= max)
+		return 0;
+	return err_set(err, ERR_LIMIT,
+		       "the stacks of %zu of %zu parts take %zu MB of memory together, limit %zu",
+		       partition->merged_inputs, partition->count, bytes >> 20, max >> 20);
+}
+
 /* What was counted goes into the merged dictionary; the maps stay. */
 static int merge_input(struct partition *partition, struct input *input, struct err *err)
 {
@@ -159,7 +174,11 @@ static int merge_input(struct partition *partition, struct input *input, struct 
 	for (uint32_t s = 0; s < count; s++)
 		input->nodes_of_slots[s] =
 			input->dictionary.nodes[segment_node(&input->segment, s)];
-	return 0;
+	partition->merged_inputs++;
+	partition->maps_bytes +=
+		sizeof(uint32_t) * ((size_t)count + input->segment.view.series_count +
+				    input->segment.view.label_sets_count);
+	return check_memory(partition, err);
 }
 
 static void free_counts(struct input *input)

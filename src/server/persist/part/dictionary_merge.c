@@ -338,6 +338,11 @@ int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input
 	return rc;
 }
 
+size_t dictionary_merge_bytes(const struct dictionary_merge *merge)
+{
+	return tables_bytes(&merge->gathered) + merge->rows_capacity * sizeof(*merge->rows);
+}
+
 void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *ret)
 {
 	struct tables_view view = tables_view_of(&merge->gathered);

@@ -52,6 +52,9 @@ void dictionary_merge_free(struct dictionary_merge *merge); /* accepts NULL */
 MUST_USE int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input *input,
 				  struct err *err);
 
+/* Memory that it takes now; finishing it takes as much again, for a while. */
+size_t dictionary_merge_bytes(const struct dictionary_merge *merge);
+
 /* Ends and frees the merge. */
 void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *ret);
 

@@ -481,7 +481,7 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	struct tree_function function = function_of_frame(table, frame);
 	struct name_symbol made = { line->of, function.address, line->start_line,
 				    binary,   function.kind,	0 };
-	/* Small numbers that differ little: hash_mix would make neighbours of them. */
+	/* Side by side: both names often are one text, and hash_mix would cancel them out. */
 	const uint64_t numbers[] = { (uint64_t)made.of.name << 32 | made.of.linkage_name,
 				     (uint64_t)made.of.file << 32 | made.start_line,
 				     (uint64_t)binary << 32 | made.kind, made.address };
