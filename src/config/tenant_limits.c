@@ -20,6 +20,7 @@ struct reading {
 
 static const struct tenant_limits unlimited = { TENANT_LIMITS_NONE, TENANT_LIMITS_NONE,
 						TENANT_LIMITS_NONE, TENANT_LIMITS_NONE,
+						TENANT_LIMITS_NONE, TENANT_LIMITS_NONE,
 						TENANT_LIMITS_NONE };
 
 void tenant_limits_init(struct tenant_limits_list *list)
@@ -55,6 +56,29 @@ static int take_number(const struct reading *reading, const struct yaml_node_s *
 	return 0;
 }
 
+/* "2MB", "512KB", or a number of bytes. */
+static int take_bytes(const struct reading *reading, const struct yaml_node_s *value, uint64_t *ret,
+		      struct err *err)
+{
+	struct slice text;
+	struct err reason;
+	double percent = 0;
+	int rc = document_text(reading->document, value, &text, err);
+
+	if (rc)
+		return rc;
+	if (units_parse_size(text, ret, &percent, &reason))
+		return document_error(reading->document, value, err, "%s; 0 is no limit",
+				      reason.message);
+	if (percent > 0)
+		return document_error(reading->document, value, err,
+				      "\"%.*s\" is a share; write a size, such as 4MB",
+				      SLICE_FMT(text));
+	if (!*ret)
+		*ret = TENANT_LIMITS_NONE;
+	return 0;
+}
+
 static int take_span(const struct reading *reading, const struct yaml_node_s *value, uint64_t *ret,
 		     struct err *err)
 {
@@ -80,7 +104,9 @@ static int take_span(const struct reading *reading, const struct yaml_node_s *va
 		return how(reading, value, &reading->limits->member, err);                         \
 	}
 TAKE(take_ingest, ingest_rows_per_s, take_number)
+TAKE(take_ingest_bytes, ingest_bytes_per_s, take_bytes)
 TAKE(take_series, active_series, take_number)
+TAKE(take_labels, labels_per_series, take_number)
 TAKE(take_queries, concurrent_queries, take_number)
 TAKE(take_range, query_range_ns, take_span)
 
@@ -125,8 +151,12 @@ static int take_tenant(void *context, struct slice key, const struct yaml_node_s
 		       struct err *err)
 {
 	static const struct document_key keys[] = {
-		{ "ingest_rows_per_second", take_ingest }, { "active_series", take_series },
-		{ "concurrent_queries", take_queries },	   { "query_range", take_range },
+		{ "ingest_rows_per_second", take_ingest },
+		{ "ingest_bytes_per_second", take_ingest_bytes },
+		{ "active_series", take_series },
+		{ "labels_per_series", take_labels },
+		{ "concurrent_queries", take_queries },
+		{ "query_range", take_range },
 		{ "retention", take_retention },
 	};
 	struct reading *reading = context;
@@ -169,7 +199,9 @@ static void take_over(uint64_t *limit, uint64_t from)
 static void take_all_over(struct tenant_limits *limits, const struct tenant_limits *from)
 {
 	take_over(&limits->ingest_rows_per_s, from->ingest_rows_per_s);
+	take_over(&limits->ingest_bytes_per_s, from->ingest_bytes_per_s);
 	take_over(&limits->active_series, from->active_series);
+	take_over(&limits->labels_per_series, from->labels_per_series);
 	take_over(&limits->concurrent_queries, from->concurrent_queries);
 	take_over(&limits->query_range_ns, from->query_range_ns);
 	take_over(&limits->retention_ns, from->retention_ns);

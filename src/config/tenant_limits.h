@@ -19,7 +19,8 @@
 #define TENANT_LIMITS_NONE UINT64_MAX /* no limit */
 
 struct tenant_limits {
-	uint64_t ingest_rows_per_s, active_series, concurrent_queries;
+	uint64_t ingest_rows_per_s, ingest_bytes_per_s; /* bytes: of requests, decompressed */
+	uint64_t active_series, labels_per_series, concurrent_queries;
 	uint64_t query_range_ns;
 	uint64_t retention_ns; /* TENANT_LIMITS_NONE: as the store has it */
 };

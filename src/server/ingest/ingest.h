@@ -28,8 +28,8 @@ struct ingest_limits {
 	size_t labels_max;	   /* per series */
 	size_t moments_max;	   /* times and links of samples, per report; 0 = none kept */
 	struct label_guard *guard; /* of series' labels; NULL: none */
-	/* Admits a set of labels, by its hash: 0 or an error. NULL: all. */
-	int (*admit_series)(void *context, uint64_t hash, struct err *err);
+	/* Admits a set of so many labels, by its hash: 0 or an error. NULL: all. */
+	int (*admit_series)(void *context, uint64_t hash, uint32_t labels, struct err *err);
 	void *admit_context;
 };
 extern const struct ingest_limits ingest_limits_default;

@@ -273,7 +273,8 @@ static int check_admission(const struct normaliser *n, struct err *err)
 	const struct ingest_limits *limits = n->limits;
 
 	return limits->admit_series && !n->problem
-		       ? limits->admit_series(limits->admit_context, hash_of_labels(n), err)
+		       ? limits->admit_series(limits->admit_context, hash_of_labels(n),
+					      (uint32_t)n->labels_count, err)
 		       : 0;
 }
 

@@ -23,6 +23,7 @@ static void limits_of(void *context, struct slice tenant, struct tenant_limits *
 
 static const struct tenant_limits unlimited = { TENANT_LIMITS_NONE, TENANT_LIMITS_NONE,
 						TENANT_LIMITS_NONE, TENANT_LIMITS_NONE,
+						TENANT_LIMITS_NONE, TENANT_LIMITS_NONE,
 						TENANT_LIMITS_NONE };
 
 /* One request of so many rows. */
@@ -61,6 +62,53 @@ static void rows_are_taken_at_the_rate(void **state)
 	quota_free(quota);
 }
 
+static void bytes_are_taken_at_the_rate(void **state)
+{
+	struct tenant_limits limits = unlimited;
+	struct quota *quota = quota_new(limits_of, &limits);
+	struct quota_usage usage;
+	struct quota_tenant *tenant;
+	uint64_t taken = 0;
+	struct err err;
+
+	(void)state;
+	limits.ingest_bytes_per_s = 10; /* a request has 100 */
+	limits.ingest_rows_per_s = 1000000;
+	for (int64_t second = 1; second < 1001; second++)
+		taken += !ingest(quota, 1, second * S);
+	assert_in_range(taken, 99, 102);
+	quota_usage(quota, NAME, 1002 * S, &usage, &limits);
+	assert_int_equal(usage.refused[QUOTA_INGEST_BYTES], 1000 - taken);
+	assert_int_equal(usage.refused[QUOTA_INGEST_RATE], 0);
+	assert_int_equal(ingest(quota, 1, 1001 * S), -ERR_RATE);
+	tenant = quota_enter(quota, NAME);
+	assert_int_equal(quota_check_ingest(quota, tenant, 1001 * S, &err), -ERR_RATE);
+	assert_non_null(strstr(err.message, "ingest_bytes_per_second, 10;"));
+	quota_leave(quota, tenant);
+	quota_free(quota);
+}
+
+static void long_series_are_refused(void **state)
+{
+	struct tenant_limits limits = unlimited;
+	struct quota *quota = quota_new(limits_of, &limits);
+	struct quota_tenant *tenant;
+	struct quota_usage usage;
+	struct err err;
+
+	(void)state;
+	limits.labels_per_series = 4;
+	tenant = quota_enter(quota, NAME);
+	assert_int_equal(quota_check_series(quota, tenant, 1, 4, S, &err), 0);
+	assert_int_equal(quota_check_series(quota, tenant, 2, 5, S, &err), -ERR_QUOTA);
+	assert_non_null(strstr(err.message, "5 labels"));
+	quota_usage(quota, NAME, S, &usage, &limits);
+	assert_int_equal(usage.refused[QUOTA_LABELS], 1);
+	assert_int_equal(usage.active_series, 1); /* what is refused is not counted */
+	quota_leave(quota, tenant);
+	quota_free(quota);
+}
+
 static void series_are_those_of_two_spans(void **state)
 {
 	struct tenant_limits limits = unlimited;
@@ -73,25 +121,25 @@ static void series_are_those_of_two_spans(void **state)
 	limits.active_series = 1000;
 	tenant = quota_enter(quota, NAME);
 	for (uint64_t i = 0; i < 1000; i++)
-		assert_int_equal(quota_check_series(quota, tenant, HASH(i), S, &err), 0);
-	assert_int_equal(quota_check_series(quota, tenant, HASH(5000), S, &err), -ERR_QUOTA);
+		assert_int_equal(quota_check_series(quota, tenant, HASH(i), 3, S, &err), 0);
+	assert_int_equal(quota_check_series(quota, tenant, HASH(5000), 3, S, &err), -ERR_QUOTA);
 	assert_non_null(strstr(err.message, "1000 active series"));
 	for (uint64_t i = 2; i < 1000; i++)
-		assert_int_equal(quota_check_series(quota, tenant, HASH(i), S, &err), 0);
+		assert_int_equal(quota_check_series(quota, tenant, HASH(i), 3, S, &err), 0);
 	/* A hundred go on in the next span; after it the others are not active any more. */
 	for (uint64_t i = 100; i < 200; i++)
-		assert_int_equal(
-			quota_check_series(quota, tenant, HASH(i), S + QUOTA_SERIES_SPAN_NS, &err),
-			0);
+		assert_int_equal(quota_check_series(quota, tenant, HASH(i), 3,
+						    S + QUOTA_SERIES_SPAN_NS, &err),
+				 0);
 	assert_int_equal(
-		quota_check_series(quota, tenant, HASH(5000), S + QUOTA_SERIES_SPAN_NS, &err),
+		quota_check_series(quota, tenant, HASH(5000), 3, S + QUOTA_SERIES_SPAN_NS, &err),
 		-ERR_QUOTA);
 	quota_usage(quota, NAME, S + 2 * QUOTA_SERIES_SPAN_NS, &usage, &limits);
 	assert_int_equal(usage.active_series, 100);
 	assert_int_equal(usage.refused[QUOTA_ACTIVE_SERIES], 2);
-	assert_int_equal(
-		quota_check_series(quota, tenant, HASH(5000), S + 2 * QUOTA_SERIES_SPAN_NS, &err),
-		0);
+	assert_int_equal(quota_check_series(quota, tenant, HASH(5000), 3,
+					    S + 2 * QUOTA_SERIES_SPAN_NS, &err),
+			 0);
 	quota_usage(quota, NAME, S + 9 * QUOTA_SERIES_SPAN_NS, &usage, &limits);
 	assert_int_equal(usage.active_series, 0);
 	quota_leave(quota, tenant);
@@ -178,6 +226,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_taken_at_the_rate),
+		cmocka_unit_test(bytes_are_taken_at_the_rate),
+		cmocka_unit_test(long_series_are_refused),
 		cmocka_unit_test(series_are_those_of_two_spans),
 		cmocka_unit_test(queries_are_counted_until_they_end),
 		cmocka_unit_test(ranges_end_now_at_most),

@@ -20,6 +20,12 @@ struct series_set {
 	int64_t span_begun_ns;
 };
 
+/* What may come at once; negative: a debt. */
+struct token_bucket {
+	double left;
+	int64_t filled_ns; /* INT64_MIN: nothing limits it */
+};
+
 struct quota_tenant {
 	struct quota_tenant *next; /* of the chain */
 	uint64_t hash;
@@ -27,8 +33,7 @@ struct quota_tenant {
 	struct tenant_limits limits; /* as of the last request */
 	unsigned inside;	     /* who entered and has not left */
 	uint64_t entered;	     /* when, in entries */
-	double rows_left;	     /* of the bucket; negative: a debt */
-	int64_t filled_ns;
+	struct token_bucket rows, bytes;
 	struct series_set series;
 	struct quota_usage usage;
 };
@@ -110,7 +115,7 @@ static struct quota_tenant *add(struct quota *quota, uint64_t hash, struct slice
 		forget_oldest(quota);
 	tenant->hash = hash;
 	memcpy(tenant->name, name.data, name.len);
-	tenant->filled_ns = INT64_MIN;
+	tenant->rows.filled_ns = tenant->bytes.filled_ns = INT64_MIN;
 	tenant->next = quota->chains[hash % CHAINS];
 	quota->chains[hash % CHAINS] = tenant;
 	quota->count++;
@@ -150,45 +155,61 @@ void quota_leave(struct quota *quota, struct quota_tenant *tenant)
 static int refuse(struct quota_tenant *tenant, enum quota_refusal refusal)
 {
 	tenant->usage.refused[refusal]++;
-	return refusal == QUOTA_ACTIVE_SERIES || refusal == QUOTA_QUERY_RANGE ? -ERR_QUOTA
-									      : -ERR_RATE;
+	return refusal == QUOTA_ACTIVE_SERIES || refusal == QUOTA_LABELS ||
+			       refusal == QUOTA_QUERY_RANGE
+		       ? -ERR_QUOTA
+		       : -ERR_RATE;
 }
 
-static void fill(struct quota_tenant *tenant, int64_t now_ns)
+/* False: it is empty. */
+static bool fill(struct token_bucket *bucket, uint64_t per_s, int64_t now_ns)
 {
-	double rate = (double)tenant->limits.ingest_rows_per_s, most = rate * QUOTA_BURST_S;
+	double rate = (double)per_s, most = rate * QUOTA_BURST_S;
 
-	if (tenant->filled_ns == INT64_MIN)
-		tenant->rows_left = most;
-	else if (now_ns > tenant->filled_ns)
-		tenant->rows_left += rate * (double)(now_ns - tenant->filled_ns) / CLOCK_NS_PER_S;
-	if (tenant->rows_left > most)
-		tenant->rows_left = most;
-	tenant->filled_ns = now_ns;
+	if (per_s == TENANT_LIMITS_NONE) {
+		bucket->filled_ns = INT64_MIN;
+		return true;
+	}
+	if (bucket->filled_ns == INT64_MIN)
+		bucket->left = most;
+	else if (now_ns > bucket->filled_ns)
+		bucket->left += rate * (double)(now_ns - bucket->filled_ns) / CLOCK_NS_PER_S;
+	if (bucket->left > most)
+		bucket->left = most;
+	bucket->filled_ns = now_ns;
+	return bucket->left > 0;
+}
+
+static void take(struct token_bucket *bucket, uint64_t tokens)
+{
+	if (bucket->filled_ns != INT64_MIN)
+		bucket->left -= (double)tokens;
 }
 
 int quota_check_ingest(struct quota *quota, struct quota_tenant *tenant, int64_t now_ns,
 		       struct err *err)
 {
-	uint64_t rate;
+	enum quota_refusal refusal = QUOTA_REFUSALS;
+	struct tenant_limits limits;
+	bool has_rows, has_bytes;
 	int rc = 0;
 
 	if (!tenant)
 		return 0;
 	lock_take(&quota->lock);
-	rate = tenant->limits.ingest_rows_per_s;
-	if (rate != TENANT_LIMITS_NONE) {
-		fill(tenant, now_ns);
-		if (tenant->rows_left <= 0)
-			rc = refuse(tenant, QUOTA_INGEST_RATE);
-	} else {
-		tenant->filled_ns = INT64_MIN;
+	limits = tenant->limits;
+	has_rows = fill(&tenant->rows, limits.ingest_rows_per_s, now_ns);
+	has_bytes = fill(&tenant->bytes, limits.ingest_bytes_per_s, now_ns);
+	if (!has_rows || !has_bytes) {
+		refusal = has_rows ? QUOTA_INGEST_BYTES : QUOTA_INGEST_RATE;
+		rc = refuse(tenant, refusal);
 	}
 	lock_give(&quota->lock);
 	return rc ? err_set(err, ERR_RATE,
-			    "tenant \"%s\" sends more than its ingest_rows_per_second, %llu; "
-			    "send again later",
-			    tenant->name, (unsigned long long)rate)
+			    "tenant \"%s\" sends more than its %s, %llu; send again later",
+			    tenant->name, quota_refusal_name(refusal),
+			    (unsigned long long)(has_rows ? limits.ingest_bytes_per_s
+							  : limits.ingest_rows_per_s))
 		  : 0;
 }
 
@@ -201,8 +222,8 @@ void quota_charge(struct quota *quota, struct quota_tenant *tenant, uint64_t row
 	tenant->usage.rows += rows;
 	tenant->usage.reports += reports;
 	tenant->usage.bytes += bytes;
-	if (tenant->filled_ns != INT64_MIN)
-		tenant->rows_left -= (double)rows;
+	take(&tenant->rows, rows);
+	take(&tenant->bytes, bytes);
 	lock_give(&quota->lock);
 }
 
@@ -282,23 +303,30 @@ static bool note_series(struct quota *quota, struct quota_tenant *tenant, uint64
 }
 
 int quota_check_series(struct quota *quota, struct quota_tenant *tenant, uint64_t hash,
-		       int64_t now_ns, struct err *err)
+		       uint32_t labels, int64_t now_ns, struct err *err)
 {
-	uint64_t limit;
-	int rc = 0;
+	struct tenant_limits limits;
+	int rc = 0, too_long = 0;
 
 	if (!tenant)
 		return 0;
 	lock_take(&quota->lock);
-	limit = tenant->limits.active_series;
-	if (!note_series(quota, tenant, hash, now_ns))
+	limits = tenant->limits;
+	if (labels > limits.labels_per_series)
+		too_long = refuse(tenant, QUOTA_LABELS);
+	else if (!note_series(quota, tenant, hash, now_ns))
 		rc = refuse(tenant, QUOTA_ACTIVE_SERIES);
 	lock_give(&quota->lock);
+	if (too_long)
+		return err_set(err, ERR_QUOTA,
+			       "take profile: its series has %u labels, and the labels_per_series "
+			       "of tenant \"%s\" is %llu",
+			       labels, tenant->name, (unsigned long long)limits.labels_per_series);
 	return rc ? err_set(err, ERR_QUOTA,
 			    "take profile: tenant \"%s\" has %llu active series, as many as its "
 			    "active_series allows; new ones are refused until others have not sent "
 			    "for 40 minutes",
-			    tenant->name, (unsigned long long)limit)
+			    tenant->name, (unsigned long long)limits.active_series)
 		  : 0;
 }
 
@@ -383,7 +411,9 @@ const char *quota_refusal_name(enum quota_refusal refusal)
 {
 	static const char *const names[] = {
 		[QUOTA_INGEST_RATE] = "ingest_rows_per_second",
+		[QUOTA_INGEST_BYTES] = "ingest_bytes_per_second",
 		[QUOTA_ACTIVE_SERIES] = "active_series",
+		[QUOTA_LABELS] = "labels_per_series",
 		[QUOTA_CONCURRENT_QUERIES] = "concurrent_queries",
 		[QUOTA_QUERY_RANGE] = "query_range",
 	};
@@ -445,7 +475,8 @@ static void put_refused(struct strbuf *out, const struct seen *rows, size_t coun
 	static const char name[] = "firn_tenant_refused_total";
 
 	put_head(out, name, "counter",
-		 "Requests (of active_series: series) beyond a limit of the tenant.");
+		 "Requests (of active_series and labels_per_series: series) beyond a limit of the "
+		 "tenant.");
 	for (size_t i = 0; i < count; i++)
 		for (int r = 0; r < QUOTA_REFUSALS; r++)
 			strbuf_addf(out, "%s{tenant=\"%s\",reason=\"%s\"} %llu\n", name,

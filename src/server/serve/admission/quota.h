@@ -2,11 +2,11 @@
 /*
  * quota - what each tenant uses of this server, and what it may use (config/tenant_limits.h).
  *
- * rows in a token bucket that fills at the rate and holds QUOTA_BURST_S of it. A request is
- * accepted while it is not empty, and may leave a debt, so that no request is too large; while
- * there is debt, requests are refused before they are read: ERR_RATE
+ *   rows, bytes  in token buckets that fill at the rate and hold QUOTA_BURST_S of it. A request is
+ *                accepted while neither is empty, and may leave a debt, so that no request is too
+ *                large; while there is debt, requests are refused before they are read: ERR_RATE
  *   series       distinct sets of labels that came within the last 20 to 40 minutes. A new one
- *                beyond the limit is refused: ERR_QUOTA
+ *                beyond the limit is refused: ERR_QUOTA; so is one with too many labels
  *   queries      that run or wait: ERR_RATE beyond
  *   range        of one query: ERR_QUOTA beyond
  *
@@ -31,7 +31,9 @@ struct quota_tenant;
 
 enum quota_refusal {
 	QUOTA_INGEST_RATE,
+	QUOTA_INGEST_BYTES,
 	QUOTA_ACTIVE_SERIES,
+	QUOTA_LABELS,
 	QUOTA_CONCURRENT_QUERIES,
 	QUOTA_QUERY_RANGE,
 	QUOTA_REFUSALS
@@ -40,7 +42,7 @@ enum quota_refusal {
 struct quota_usage {
 	uint64_t rows, reports, bytes; /* taken, since the tenant is known */
 	uint64_t active_series, queries_running, queries;
-	uint64_t refused[QUOTA_REFUSALS]; /* requests; of QUOTA_ACTIVE_SERIES series */
+	uint64_t refused[QUOTA_REFUSALS]; /* requests; of QUOTA_ACTIVE_SERIES and _LABELS series */
 };
 
 /* Asked for each request: limits may change at any time. */
@@ -59,7 +61,7 @@ int quota_check_ingest(struct quota *quota, struct quota_tenant *tenant, int64_t
 void quota_charge(struct quota *quota, struct quota_tenant *tenant, uint64_t rows, uint64_t reports,
 		  uint64_t bytes);
 int quota_check_series(struct quota *quota, struct quota_tenant *tenant, uint64_t hash,
-		       int64_t now_ns, struct err *err);
+		       uint32_t labels, int64_t now_ns, struct err *err);
 
 int quota_begin_query(struct quota *quota, struct quota_tenant *tenant, struct err *err);
 void quota_end_query(struct quota *quota, struct quota_tenant *tenant);

@@ -21,7 +21,9 @@ static void put_limits(struct json *json, const struct tenant_limits *limits)
 {
 	json_member_object(json, "limits");
 	put_limit(json, "ingest_rows_per_second", limits->ingest_rows_per_s, 1);
+	put_limit(json, "ingest_bytes_per_second", limits->ingest_bytes_per_s, 1);
 	put_limit(json, "active_series", limits->active_series, 1);
+	put_limit(json, "labels_per_series", limits->labels_per_series, 1);
 	put_limit(json, "concurrent_queries", limits->concurrent_queries, 1);
 	put_limit(json, "query_range_s", limits->query_range_ns, CLOCK_NS_PER_S);
 	put_limit(json, "retention_s", limits->retention_ns, CLOCK_NS_PER_S);

@@ -213,11 +213,11 @@ static void note(const struct writing *writing)
 	targets_note(writing->serve->targets, &write);
 }
 
-static int admit_series(void *context, uint64_t hash, struct err *err)
+static int admit_series(void *context, uint64_t hash, uint32_t labels, struct err *err)
 {
 	struct writing *writing = context;
 
-	return quota_check_series(writing->serve->quota, writing->tenant, hash,
+	return quota_check_series(writing->serve->quota, writing->tenant, hash, labels,
 				  clock_monotonic_ns(), err);
 }
 
