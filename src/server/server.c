@@ -21,7 +21,7 @@
 #include "server/give_back.h"
 #include "server/ingest/label_guard.h"
 #include "server/persist/store_follow.h"
-#include "server/query/index/index_cache.h"
+#include "server/query/index/indexed.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/origin.h"
 #include "server/serve/admission/answer_cache.h"

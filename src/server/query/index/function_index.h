@@ -18,7 +18,7 @@
 #define FIRN_SERVER_QUERY_INDEX_FUNCTION_INDEX_H
 
 #include "codec/wire/pb.h"
-#include "server/query/index/row_key.h"
+#include "server/query/name/row_key.h"
 #include "server/query/work.h"
 
 #define FUNCTION_INDEX_NAMED UINT16_MAX /* as binary: the row has a name */

@@ -5,7 +5,7 @@
 
 #include "server/query/index/indexed.h"
 #include "server/query/sum/preorder.h"
-#include "server/query/index/row_key.h"
+#include "server/query/name/row_key.h"
 #include "server/query/shape/table.h"
 
 #define NO_ROW UINT32_MAX

@@ -3,8 +3,8 @@
  * row_key - the identity of a row in a table of functions: the name, as in `go tool pprof`; for
  * code without a name the binary and the address, but "[anon]" is one row.
  */
-#ifndef FIRN_SERVER_QUERY_INDEX_ROW_KEY_H
-#define FIRN_SERVER_QUERY_INDEX_ROW_KEY_H
+#ifndef FIRN_SERVER_QUERY_NAME_ROW_KEY_H
+#define FIRN_SERVER_QUERY_NAME_ROW_KEY_H
 
 #include "base/hash.h"
 #include "model/tables.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/query/index/row_key.h"
+#include "server/query/name/row_key.h"
 
 #include <assert.h>
 
