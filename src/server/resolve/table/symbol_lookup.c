@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/resolve/table/symbol_lookup.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "base/order/sort.h"
 #include "server/resolve/table/symbol_pack.h"
@@ -66,29 +69,73 @@ static inline bool open_record(const struct symbol_table *table,
 	return index % SYMBOL_PACK_RECORDS < open->pack.count;
 }
 
-/* Where functions are declared, as far as the file tells: each look-up needs it of each frame. */
-static void read_declared(struct symbol_table *table)
-{
-	struct open_pack open = { .block = SYMBOL_NONE };
+/* Of functions of which the file does not tell where they are declared: most that have no DWARF. */
+static struct symbol_place undeclared[SYMBOL_PACK_RECORDS];
 
-	table->declared = mem_new_array(struct symbol_place, table->functions.count);
-	for (uint32_t i = 0; i < table->functions.count; i++) {
-		unsigned record = i % SYMBOL_PACK_RECORDS;
+static struct symbol_place *unpack_declared(const struct symbol_table *table, uint32_t block)
+{
+	struct symbol_place places[SYMBOL_PACK_RECORDS] = { 0 }, *ret;
+	struct open_pack open = { .block = SYMBOL_NONE };
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < SYMBOL_PACK_RECORDS; i++) {
+		uint32_t function = block * SYMBOL_PACK_RECORDS + i;
 		bool is_patch;
 
-		if (!open_record(table, &table->functions, i, FUNCTION_FIELDS, &open))
-			return;
-		table->declared[i] = (struct symbol_place){
-			.file = symbol_pack_get(&open.pack, FUNCTION_FILE, record, &is_patch),
-			.line = symbol_pack_get(&open.pack, FUNCTION_LINE, record, &is_patch),
+		if (!open_record(table, &table->functions, function, FUNCTION_FIELDS, &open))
+			break;
+		places[i] = (struct symbol_place){
+			.file = symbol_pack_get(&open.pack, FUNCTION_FILE, i, &is_patch),
+			.line = symbol_pack_get(&open.pack, FUNCTION_LINE, i, &is_patch),
 		};
+		is_any |= places[i].file || places[i].line;
 	}
+	if (!is_any)
+		return undeclared;
+	ret = mem_new_array(struct symbol_place, SYMBOL_PACK_RECORDS);
+	memcpy(ret, places, sizeof(places));
+	return ret;
 }
 
-static struct symbol_place declared_at(const struct symbol_table *table, uint32_t function)
+static void free_declared(struct symbol_place *places)
 {
-	return function < table->functions.count ? table->declared[function]
-						 : (struct symbol_place){ 0 };
+	if (places != undeclared)
+		free(places);
+}
+
+/*
+ * Where functions are declared, as far as the file tells: each look-up needs it of each frame. A
+ * block of them is unpacked when one is met, by the thread that meets it first, and stays.
+ */
+static struct symbol_place *declared_block(const struct symbol_table *table, uint32_t block)
+{
+	_Atomic(struct symbol_place *) *at = &table->declared[block];
+	struct symbol_place *places = atomic_load_explicit(at, memory_order_acquire), *first = NULL;
+
+	if (places)
+		return places;
+	places = unpack_declared(table, block);
+	if (atomic_compare_exchange_strong(at, &first, places))
+		return places;
+	free_declared(places);
+	return first;
+}
+
+static void prefetch_declared(const struct symbol_table *table, uint32_t function)
+{
+	const struct symbol_place *places = atomic_load_explicit(
+		&table->declared[function / SYMBOL_PACK_RECORDS], memory_order_acquire);
+
+	if (places)
+		__builtin_prefetch(&places[function % SYMBOL_PACK_RECORDS]);
+}
+
+struct symbol_place symbol_lookup_declared(const struct symbol_table *table, uint32_t function)
+{
+	if (function >= table->functions.count)
+		return (struct symbol_place){ 0 };
+	return declared_block(table,
+			      function / SYMBOL_PACK_RECORDS)[function % SYMBOL_PACK_RECORDS];
 }
 
 static inline uint32_t start_of(const struct symbol_table *table, uint32_t block)
@@ -121,10 +168,24 @@ static void index_starts(struct symbol_table *table)
 	}
 }
 
+static uint32_t declared_blocks(const struct symbol_table *table)
+{
+	return table->functions.count / SYMBOL_PACK_RECORDS +
+	       (table->functions.count % SYMBOL_PACK_RECORDS != 0);
+}
+
 void symbol_lookup_prepare(struct symbol_table *table)
 {
-	read_declared(table);
+	table->declared = mem_calloc(declared_blocks(table) + 1ull, sizeof(*table->declared));
 	index_starts(table);
+}
+
+void symbol_lookup_free(struct symbol_table *table)
+{
+	for (uint32_t i = 0; table->declared && i < declared_blocks(table); i++)
+		free_declared(table->declared[i]);
+	free(table->declared);
+	free(table->slices);
 }
 
 /* The last of the blocks [first, end) at or below `low`, or `first`. */
@@ -352,7 +413,7 @@ static size_t read_chain(const struct symbol_table *table, uint32_t scope, struc
 			return 0;
 		function = symbol_pack_get(&open->pack, SCOPE_FUNCTION, record, &is_patch);
 		if (function < table->functions.count)
-			__builtin_prefetch(&table->declared[function]);
+			prefetch_declared(table, function);
 		ret[count++] = (struct link){ function, place };
 		step = symbol_pack_get(&open->pack, SCOPE_PARENT_STEP, record, &is_patch);
 		if (!step || step > scope || count == SYMBOL_CHAIN_MAX)
@@ -366,7 +427,7 @@ static void finish_frames(const struct symbol_table *table, const struct link *l
 			  struct symbol_frame *ret)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct symbol_place declared = declared_at(table, links[i].function);
+		struct symbol_place declared = symbol_lookup_declared(table, links[i].function);
 		struct symbol_place place = place_told(&links[i].place, &declared);
 
 		ret[i] = (struct symbol_frame){ links[i].function, place.file, place.line };
@@ -455,9 +516,9 @@ bool symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
 	told = read_place(&open.pack, record, SCOPE_LINE, SCOPE_FILE);
 	if (!open_record(table, &table->scopes, scope - step, SCOPE_FIELDS, &open))
 		return false;
-	declared = declared_at(table,
-			       symbol_pack_get(&open.pack, SCOPE_FUNCTION,
-					       (scope - step) % SYMBOL_PACK_RECORDS, &is_patch));
+	declared = symbol_lookup_declared(
+		table, symbol_pack_get(&open.pack, SCOPE_FUNCTION,
+				       (scope - step) % SYMBOL_PACK_RECORDS, &is_patch));
 	place = place_told(&told, &declared);
 	ret->scope = scope - step;
 	ret->file = place.file;
@@ -609,7 +670,7 @@ static void note_locations(struct walk *walk, void *context)
 		lookup->function = symbol_pack_get(&walk->scopes.pack, SCOPE_FUNCTION,
 						   scope % SYMBOL_PACK_RECORDS, &is_patch);
 		if (lookup->function < table->functions.count)
-			__builtin_prefetch(&table->declared[lookup->function]);
+			prefetch_declared(table, lookup->function);
 	}
 	for (size_t i = 0; i < walk->count; i++) {
 		const struct lookup *lookup = &walk->lookups[i];
@@ -620,7 +681,7 @@ static void note_locations(struct walk *walk, void *context)
 		if (!lookup->is_found || (lookup->row.scope && !lookup->has_scope))
 			continue;
 		if (lookup->has_scope) {
-			declared = declared_at(table, lookup->function);
+			declared = symbol_lookup_declared(table, lookup->function);
 			location->scope = lookup->row.scope - 1;
 		}
 		place = place_told(&lookup->row.place, &declared);

@@ -6,8 +6,8 @@
  * and visits a large table in the order of addresses. Callers that cache the chain of each scope,
  * which is always the same, look up places only.
  *
- * Allocates nothing but some MB while a batch is sorted. Any number of threads may look up in a
- * table.
+ * Allocates some MB while a batch is sorted, and up to 8 bytes for each function whose
+ * neighbourhood was met, which the table keeps. Any number of threads may look up in a table.
  */
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_LOOKUP_H
 #define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_LOOKUP_H
@@ -58,7 +58,11 @@ struct symbol_caller {
 bool symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
 			 struct symbol_caller *ret);
 
-/* Unpacks what each look-up needs, while the table is opened; symbol_table_free frees it. */
+/* Where a function is declared, as far as the table tells. */
+struct symbol_place symbol_lookup_declared(const struct symbol_table *table, uint32_t function);
+
+/* Makes what each look-up needs, while the table is opened; symbol_table_free frees it. */
 void symbol_lookup_prepare(struct symbol_table *table);
+void symbol_lookup_free(struct symbol_table *table);
 
 #endif

@@ -34,8 +34,7 @@ void symbol_table_free(struct symbol_table *table)
 		return;
 	if (table->len)
 		munmap((void *)(uintptr_t)table->bytes, table->len);
-	free(table->declared);
-	free(table->slices);
+	symbol_lookup_free(table);
 	free(table->note);
 	free(table);
 }
@@ -274,7 +273,7 @@ struct symbol_function symbol_table_function(const struct symbol_table *table, u
 
 	if (function >= table->functions.count || texts + FUNCTION_TEXTS > table->texts_count)
 		return (struct symbol_function){ 0 };
-	declared = table->declared[function];
+	declared = symbol_lookup_declared(table, function);
 	return (struct symbol_function){ (uint32_t)texts + FUNCTION_NAME,
 					 (uint32_t)texts + FUNCTION_LINKAGE_NAME, declared.file,
 					 declared.line, symbol_table_is_unnamed(table, function) };

@@ -5,8 +5,8 @@
  *
  * The file is made by symbol_writer, once for each build id; docs/formats/symbol-table.md is its
  * format. Opening verifies its checksum; every read is still checked against the file's bounds, so
- * a damaged or forged table costs no more than a wrong name. A look-up allocates nothing.
- * Immutable: any number of threads may look up.
+ * a damaged or forged table costs no more than a wrong name.
+ * Immutable for its users: any number of threads may look up.
  *
  * Names are numbers until they are shown: symbol_texts.h has them.
  */
@@ -95,7 +95,8 @@ struct symbol_table {
 	struct symbol_span regions, starts, rows, text_blocks;
 	struct symbol_records scopes, functions;
 	/* Used by symbol_lookup: */
-	struct symbol_place *declared; /* where each function is */
+	/* Where functions are, by block of records; NULL: none of them was asked for yet. */
+	_Atomic(struct symbol_place *) *declared;
 	uint32_t *slices; /* of addresses: the block that holds the first; may be NULL */
 	uint32_t slices_count;
 	unsigned slice_shift;
