@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discovery_config - where a job's targets come from: static_configs, file_sd_configs,
+ * discovery_config - the sources of a job's targets: static_configs, file_sd_configs,
  * http_sd_configs, docker_sd_configs, kubernetes_sd_configs, dns_sd_configs and consul_sd_configs
- * of Prometheus' configuration, with its defaults. Plain data in the arena of whoever reads.
+ * of Prometheus' configuration, with its defaults. Plain data in the reader's arena.
  */
 #ifndef FIRN_CONFIG_DISCOVERY_CONFIG_H
 #define FIRN_CONFIG_DISCOVERY_CONFIG_H

@@ -2,9 +2,8 @@
 /*
  * document - configuration files: one YAML 1.1 document as a tree, with errors that name the line.
  *
- * libyaml parses; this is a way to walk what it made and to complain in "FILE:LINE: ..." form.
- * Aliases lead to the node that they name. One thread at a time. Limits: DOCUMENT_BYTES_MAX of
- * text.
+ * libyaml parses the text; this module walks its tree and makes errors "FILE:LINE: ...". An alias
+ * stands for the node that it names. One thread at a time. Limit: DOCUMENT_BYTES_MAX of text.
  */
 #ifndef FIRN_CONFIG_DOCUMENT_H
 #define FIRN_CONFIG_DOCUMENT_H
@@ -37,12 +36,12 @@ int document_each_pair(struct document *document, const struct yaml_node_s *map,
 		       document_pair_f *pair, void *context, struct err *err);
 
 /*
- * True if the file's map has one of these keys (NULL ends them) at its top level; false as well
- * when it cannot be read, or is no YAML.
+ * True if the file's map has one of these keys (a list that ends with NULL) at its top level; false
+ * also if the file cannot be read or is not YAML.
  */
 bool document_file_has_key(const char *path, const char *const *keys);
 
-/* What a key of a map is for: a table of these is the whole schema of the map. */
+/* A key of a map and the function that reads its value: a table of these is the map's schema. */
 struct document_key {
 	const char *name;
 	int (*take)(void *context, const struct yaml_node_s *value, struct err *err);

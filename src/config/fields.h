@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fields - maps of a configuration file into structs, by tables: a row says which key it is, what
- * its value looks like and where it goes. Unknown and repeated keys are errors with their line.
+ * fields - reads maps of a configuration file into structs, by tables: a row has the key, the kind
+ * of its value and the member that receives it. Unknown and repeated keys are errors with their
+ * line.
  *
  * All text is copied into the reader's arena.
  */
@@ -19,7 +20,7 @@ struct fields_reader {
 	struct document *document;
 	struct arena *arena;
 	struct slice
-		directory; /* of the file, with the slash; or empty: paths are relative to it */
+		directory; /* of the file, with a trailing slash, or empty: the base of paths */
 };
 
 enum field_kind {
@@ -32,9 +33,9 @@ enum field_kind {
 	FIELD_TEXTS,	/* struct field_texts */
 	FIELD_PAIRS,	/* struct field_pairs: a map of texts */
 	FIELD_MAP,	/* a struct that `fields` describes */
-	FIELD_OTHER,	/* `take` reads it; `into` is offset into the struct */
+	FIELD_OTHER,	/* `take` reads it; `into` is at the offset in the struct */
 	FIELD_IGNORED,
-	FIELD_REFUSED, /* known elsewhere, and not supported */
+	FIELD_REFUSED, /* a key of Prometheus or Parca that firn does not support */
 };
 
 struct field_texts {
@@ -58,8 +59,8 @@ struct field {
 	const char *name;
 	enum field_kind kind;
 	size_t offset;
-	const struct field *fields; /* of FIELD_MAP, ended by a row without a name */
-	field_take_f *take;	    /* of FIELD_OTHER */
+	const struct field *fields; /* for FIELD_MAP; the last row has no name */
+	field_take_f *take;	    /* for FIELD_OTHER */
 };
 
 /* A row for a value that is a member of a struct. */
@@ -71,12 +72,12 @@ struct field {
 int fields_read(struct fields_reader *reader, const struct yaml_node_s *map,
 		const struct field *fields, void *into, struct err *err);
 
-/* One more element of a list in the arena, zeroed; NULL and an error when there are too many. */
+/* Adds a zeroed element to a list in the arena; NULL and an error if there are too many. */
 void *fields_add(struct fields_reader *reader, void *list_of_pointer, size_t size, size_t *count,
 		 const struct yaml_node_s *at, struct err *err);
 
 int fields_text(struct fields_reader *reader, const struct yaml_node_s *value, struct slice *ret,
 		struct err *err);
-field_take_f fields_texts, fields_pairs; /* for those in other structs */
+field_take_f fields_texts, fields_pairs; /* for use by other `take` functions */
 
 #endif

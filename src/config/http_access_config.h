@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_access_config - how requests to somebody's server are made, as Prometheus' configuration has
- * it: basic_auth, authorization, bearer_token, oauth2, tls_config, proxy_url, follow_redirects.
- * Plain data in the arena of whoever reads; files are read when they are used, so that they may
- * change.
+ * http_access_config - how to make requests to another server, as in Prometheus' configuration:
+ * basic_auth, authorization, bearer_token, oauth2, tls_config, proxy_url, follow_redirects. Plain
+ * data in the reader's arena; files are read when they are used, so that they may change.
  */
 #ifndef FIRN_CONFIG_HTTP_ACCESS_CONFIG_H
 #define FIRN_CONFIG_HTTP_ACCESS_CONFIG_H
@@ -15,7 +14,7 @@ struct http_tls_config {
 	bool insecure_skip_verify;
 };
 
-/* Client credentials (RFC 6749, section 4.4) that a token is got with. */
+/* Client credentials (RFC 6749, section 4.4) for getting a token. */
 struct http_oauth2_config {
 	struct slice client_id, client_secret, client_secret_file, token_url, proxy_url;
 	struct field_texts scopes;
@@ -31,7 +30,7 @@ struct http_access_config {
 		struct slice type, credentials, credentials_file;
 	} authorization;
 	struct slice bearer_token, bearer_token_file;
-	struct http_oauth2_config oauth2; /* without a token_url: none */
+	struct http_oauth2_config oauth2; /* unused without a token_url */
 	struct http_tls_config tls;
 	struct slice proxy_url;
 	bool follow_redirects;
@@ -67,7 +66,7 @@ extern const struct field http_access_config_basic[], http_access_config_authori
 			NULL                                                                       \
 	}
 
-/* What contradicts itself; `at` is the map that it stands in. */
+/* Fails if keys contradict each other; `at` is the map, for the error. */
 int http_access_config_check(const struct fields_reader *reader,
 			     const struct http_access_config *access, const struct yaml_node_s *at,
 			     struct err *err);

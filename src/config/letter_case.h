@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * letter_case - upper and lower case of UTF-8 text, letter by letter, without a locale, as Go's
- * strings.ToLower and ToUpper. Bytes that are no UTF-8 stay as they are.
+ * strings.ToLower and ToUpper do it. Invalid UTF-8 stays as it is.
  */
 #ifndef FIRN_CONFIG_LETTER_CASE_H
 #define FIRN_CONFIG_LETTER_CASE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * md5 - the digest of RFC 1321, for what others compute with it (hashmod of relabelling). Not for
- * anything that must withstand an attacker. Any thread.
+ * md5 - the digest of RFC 1321, for compatibility only (hashmod in relabelling). Never use it
+ * against an attacker. Any thread.
  */
 #ifndef FIRN_CONFIG_MD5_H
 #define FIRN_CONFIG_MD5_H

@@ -3,10 +3,10 @@
  * options - command lines from a table.
  *
  * A verb lists the options that it takes: each row names a spec, which several verbs may share, and
- * says where the value goes. Parsing, --help, defaults and nearest-name hints come from the specs.
- * `--name VALUE`, `--name=VALUE`, `-x VALUE`; flags take no value; `--` ends options; operands are
- * collected in order. What takes one value is given once. Parsing stops at the first operand when
- * the verb says so (for `record -- CMD ARGS`).
+ * the member that receives the value. Parsing, --help, defaults and nearest-name hints come from
+ * the specs. `--name VALUE`, `--name=VALUE`, `-x VALUE`; flags take no value; `--` ends options;
+ * operands are collected in order. Only lists may be given several times. If the verb asks for it,
+ * parsing stops at the first operand (for `record -- CMD ARGS`).
  */
 #ifndef FIRN_CONFIG_OPTIONS_H
 #define FIRN_CONFIG_OPTIONS_H
@@ -40,7 +40,7 @@ struct option_spec {
 	const char *metavar; /* "DIR"; NULL for flags */
 	const char *help;    /* one line, without the default */
 	const char *preset;  /* the default as a user would write it; NULL: none */
-	const char *unset;   /* says what holds without the option; NULL: the preset, if any */
+	const char *unset;   /* describes the behaviour without the option; NULL: the preset */
 	unsigned min, max;   /* of OPTION_COUNT; of OPTION_DURATION in seconds, if max is set */
 };
 
@@ -51,7 +51,7 @@ struct option {
 
 struct option_verb {
 	const char *name;     /* "query", "store verify" */
-	const char *operands; /* "SELECTOR", "FILE..."; "": none are taken */
+	const char *operands; /* "SELECTOR", "FILE..."; "": none */
 	const char *summary;  /* one line */
 	const char *details;  /* paragraphs and examples for --help */
 	const struct option *options;
@@ -67,18 +67,18 @@ struct option_operands {
 };
 
 /*
- * Fills `values`, which the caller has zeroed: first with the presets, then with what argv says.
- * *ret_help is set when --help was asked for. argv is permuted: operands are gathered at its front.
+ * Fills `values`, which the caller has zeroed: first with the presets, then with the options in
+ * argv. Sets *ret_help if argv has --help. Permutes argv: operands move to its front.
  */
 int options_parse(const struct option_verb *verb, int argc, char **argv, void *values,
 		  struct option_operands *ret, bool *ret_help, struct err *err);
 
 void options_help(const struct option_verb *verb, struct strbuf *out);
 
-/* Appends " (default: X)" where there is one. */
+/* Appends " (default: X)" if there is a default. */
 void options_add_default(const struct option_spec *spec, struct strbuf *out);
 
-/* The candidate nearest to `text` by edit distance when it is near enough, else NULL. */
+/* The candidate nearest to `text` by edit distance, or NULL if none is near enough. */
 const char *options_nearest(const char *text, const char *const *candidates, size_t count);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * relabel - Prometheus' relabelling (prometheus/model/relabel): rules that keep or drop a target
- * and change its labels, in their order.
+ * and change its labels, applied in order.
  *
  *   source_labels [..], separator ";", regex "(.*)", replacement "$1", target_label, modulus, and
  *   action: replace keep drop keepequal dropequal hashmod labelmap labeldrop labelkeep lowercase
  *   uppercase
  *
- * The values of the source labels joined by the separator are what a rule looks at; the expression
- * has to match all of it. $1, ${1}, $name and ${name} stand for groups, $$ for a dollar. Rules are
- * immutable after reading: any thread may apply them, each to a set of its own.
+ * A rule's expression must match the whole of the source labels' values, joined by the separator.
+ * $1, ${1}, $name and ${name} stand for groups, $$ for a dollar. Rules are immutable after reading:
+ * any thread may apply them, each to a set of its own.
  */
 #ifndef FIRN_CONFIG_RELABEL_H
 #define FIRN_CONFIG_RELABEL_H
@@ -19,7 +19,7 @@
 #include "config/rule_labels.h"
 
 #define RELABEL_RULES_MAX 1000u
-#define RELABEL_VALUE_BYTES_MAX ((size_t)64 << 10) /* of what a rule makes; cut there */
+#define RELABEL_VALUE_BYTES_MAX ((size_t)64 << 10) /* of a value that a rule makes; truncated */
 
 struct document;
 struct yaml_node_s;
@@ -50,15 +50,15 @@ void relabel_free(struct relabel *relabel); /* accepts NULL */
 
 size_t relabel_count(const struct relabel *relabel); /* NULL has none */
 
-/* One rule; false: it drops the target. */
+/* Applies one rule; false: it drops the target. */
 bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct rule_labels *set);
 
-/* All; false: *ret_rule (may be NULL) drops the target, and later ones were not looked at. */
+/* Applies all rules; false: *ret_rule (may be NULL) drops the target, and ends the application. */
 bool relabel_apply(const struct relabel *relabel, struct rule_labels *set, size_t *ret_rule);
 
 size_t relabel_rule_line(const struct relabel *relabel, size_t index); /* of the file; from 1 */
 
-/* Appends what the rule says: keep source_labels [a, b] regex "x" */
+/* Appends the rule as text: keep source_labels [a, b] regex "x" */
 void relabel_describe_rule(const struct relabel *relabel, size_t index, struct strbuf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relabel_int - what relabel_read.c makes and relabel.c applies. */
+/* relabel_int - the rules as relabel_read.c makes them and relabel.c applies them. */
 #ifndef FIRN_CONFIG_RELABEL_INT_H
 #define FIRN_CONFIG_RELABEL_INT_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rule_labels - the labels of one target while rules work on them: names once each, in the order in
- * which Prometheus' label builder goes through them (what was there at the start by name, then what
- * rules added as they did).
+ * rule_labels - the labels of one target while rules change them. Names are unique, in the order of
+ * Prometheus' label builder: first the initial labels by name, then added ones in the order of
+ * their addition.
  *
- * Owns its text. An empty value is no label. Bounded: RULE_LABELS_BYTES_MAX of text in all; what
- * would go beyond is left out, and `is_cut` stays set. One thread.
+ * Owns its text. An empty value means no label. Bounded: RULE_LABELS_BYTES_MAX of text in all; a
+ * label beyond that is left out, and `is_cut` is set. One thread.
  */
 #ifndef FIRN_CONFIG_RULE_LABELS_H
 #define FIRN_CONFIG_RULE_LABELS_H
@@ -38,7 +38,7 @@ void rule_labels_remove(struct rule_labels *set, struct slice name);
 
 void rule_labels_copy(struct rule_labels *to, const struct rule_labels *from);
 
-/* Sorts by name; the present labels become the start. */
+/* Sorts by name; the present labels become the initial ones. */
 void rule_labels_sort(struct rule_labels *set);
 
 /* True if the labels, in any order, are the same. Both are sorted. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scrape_config - the file of --config-file: whom the server asks for profiles, in the shape of
+ * scrape_config - the file of --config-file: the targets that the server scrapes, in the format of
  * Parca's configuration, with Prometheus' `global` (docs/scraping.md).
  *
- * Plain data: nothing is opened but the file itself. All text lives in the arena; the relabelling
- * rules are the config's.
+ * Plain data: only the file itself is opened. All text lives in the arena; the config owns the
+ * relabelling rules.
  */
 #ifndef FIRN_CONFIG_SCRAPE_CONFIG_H
 #define FIRN_CONFIG_SCRAPE_CONFIG_H
@@ -13,7 +13,8 @@
 #include "config/relabel.h"
 
 #define SCRAPE_CONFIG_INTERVAL_NS (10 * CLOCK_NS_PER_S)
-#define SCRAPE_CONFIG_MARGIN_NS (3 * CLOCK_NS_PER_S) /* of a timeout over what is waited for */
+#define SCRAPE_CONFIG_MARGIN_NS (3 * CLOCK_NS_PER_S) /* timeout minus a delta profile's duration   \
+						      */
 #define SCRAPE_CONFIG_BODY_BYTES ((uint64_t)64 << 20)
 
 struct scrape_sample_type {
@@ -23,8 +24,8 @@ struct scrape_sample_type {
 struct scrape_profile {
 	struct slice name, path; /* the path with the job's prefix */
 	bool enabled, delta;
-	int64_t seconds;		 /* that a delta takes; after reading at least 1 */
-	struct scrape_sample_type *kept; /* of what it has; none: all of it */
+	int64_t seconds;		 /* duration of a delta profile; after reading at least 1 */
+	struct scrape_sample_type *kept; /* the sample types to store; none: all */
 	size_t kept_count;
 };
 
@@ -53,10 +54,10 @@ struct scrape_job {
 struct scrape_config {
 	struct arena arena;
 	char *path;
-	int64_t interval_ns, timeout_ns; /* `global`; the timeout 0: not given */
+	int64_t interval_ns, timeout_ns; /* `global`; timeout 0: not given */
 	struct field_pairs external_labels;
 	uint64_t body_bytes_max;
-	bool has_object_storage; /* which is not used */
+	bool has_object_storage; /* the file has this key, which firn ignores */
 	struct scrape_job *jobs;
 	size_t jobs_count;
 };
@@ -68,7 +69,7 @@ int scrape_config_parse(struct slice text, const char *path, struct scrape_confi
 			struct err *err);
 void scrape_config_free(struct scrape_config *config); /* accepts NULL */
 
-/* True if the file looks like one of these, and not like --web-config-file's. */
+/* True if the file looks like a scrape configuration, and not like that of --web-config-file. */
 bool scrape_config_is_meant(const char *path);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tenant_limits - the map "tenant_limits" of the web configuration: what one tenant may use.
+ * tenant_limits - the map "tenant_limits" of the web configuration: how much one tenant may use.
  *
  *   tenant_limits:
- *     "*":  { ingest_rows_per_second: 50000, concurrent_queries: 4 }   (who has no limits of his
- * own) acme: { active_series: 20000, query_range: 31d, retention: 15d } (the rest as "*" has it)
+ *     "*":  { ingest_rows_per_second: 50000, concurrent_queries: 4 }
+ *     acme: { active_series: 20000, query_range: 31d, retention: 15d }
  *
- * Plain data; all text lives in the arena that the caller gives.
+ * "*" has the limits of tenants without an entry, and of keys that an entry does not have. Plain
+ * data; all text lives in the caller's arena.
  */
 #ifndef FIRN_CONFIG_TENANT_LIMITS_H
 #define FIRN_CONFIG_TENANT_LIMITS_H
@@ -31,7 +32,7 @@ struct tenant_limits_row {
 };
 
 struct tenant_limits_list {
-	struct tenant_limits fallback;	/* of those that are not in the rows */
+	struct tenant_limits fallback;	/* for tenants that are not in the rows */
 	struct tenant_limits_row *rows; /* by name */
 	size_t count;
 	bool is_given; /* the file has the map */
@@ -46,7 +47,7 @@ int tenant_limits_take(struct document *document, const struct yaml_node_s *map,
 const struct tenant_limits *tenant_limits_find(const struct tenant_limits_list *list,
 					       struct slice tenant);
 
-/* The letters of a tenant's name, as Pyroscope, Mimir and Loki have them; "" is the nameless one.
+/* True for a valid tenant name, as in Pyroscope, Mimir and Loki; "" is the tenant without a name.
  */
 bool tenant_limits_is_name(struct slice name);
 

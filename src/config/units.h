@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * units - how people write durations, sizes and times.
+ * units - parses durations, sizes and times as people write them.
  *
  *   durations  10s 5m 1h 7d 250ms 1h30m      (units ns us ms s m h d w, largest first, each once)
  *   sizes      512MB 10GiB 1000 20%          (B, kB MB GB TB = powers of 1000, KiB.. = of 1024)
@@ -19,13 +19,13 @@ int units_parse_duration(struct slice text, int64_t *ret_ns, struct err *err);
 int units_parse_size(struct slice text, uint64_t *ret_bytes, double *ret_percent, struct err *err);
 
 /*
- * Times beyond these (years 1823 and 2116) are taken for them, so that "9999-12-31..." may stand
- * for ever, and neither the difference of two times nor a window around one overflows.
+ * Times beyond these (years 1823 and 2116) are clamped to them, so that "9999-12-31..." can mean
+ * "for ever", and neither the difference of two times nor a window around one overflows.
  */
 #define UNITS_TIME_MAX_NS (INT64_MAX / 2)
 #define UNITS_TIME_MIN_NS (-UNITS_TIME_MAX_NS)
 
-/* Nanoseconds since the epoch; `now_ns` is what "now" means. */
+/* Nanoseconds since the epoch; `now_ns` is the value of "now". */
 int units_parse_time(struct slice text, int64_t now_ns, int64_t *ret_ns, struct err *err);
 
 #endif

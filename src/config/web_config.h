@@ -2,7 +2,7 @@
 /*
  * web_config - the file of --web-config-file: TLS, users and tokens of the server.
  *
- * The shape is that of Prometheus' exporter-toolkit (docs/web-configuration.md there), with roles
+ * The format is that of Prometheus' exporter-toolkit (docs/web-configuration.md there), with roles
  * and bearer tokens added:
  *
  *   tls_server_config:   { cert_file, key_file, client_ca_file, client_auth_type, ... }
@@ -13,8 +13,8 @@
  *   user_tenants:        { NAME: [TENANT, ...] }               (firn's; without: any)
  *   tenant_limits:       { TENANT: { ... } }                   (firn's; tenant_limits.h)
  *
- * Relative paths are relative to the file. What it asks for and firn does not do is an error.
- * Plain data: nothing is opened here but the file itself. All text lives in the arena.
+ * Relative paths are relative to the file. A setting that firn does not support is an error. Plain
+ * data: only the file itself is opened here. All text lives in the arena.
  */
 #ifndef FIRN_CONFIG_WEB_CONFIG_H
 #define FIRN_CONFIG_WEB_CONFIG_H
@@ -28,7 +28,7 @@
 enum web_config_role {
 	WEB_CONFIG_INGEST = 1,
 	WEB_CONFIG_QUERY = 2,
-	WEB_CONFIG_ADMIN = 4, /* may do the others' too */
+	WEB_CONFIG_ADMIN = 4, /* includes the others */
 };
 
 /* The values of net/tls.h. */
@@ -40,12 +40,12 @@ enum web_config_client_auth {
 	WEB_CONFIG_REQUIRE_AND_VERIFY_CLIENT_CERT,
 };
 
-/* PEM, given in the file or by the path of another one. */
+/* PEM text, or the path of a PEM file. */
 struct web_config_pem {
 	struct slice text, file;
 };
 
-/* Whose the requests may be; the first one's where they do not say. NULL: anyone's. */
+/* The tenants that a user or token may act for; the first is the default. NULL: any tenant. */
 struct web_config_tenants {
 	struct slice *names;
 	size_t count;
@@ -59,7 +59,7 @@ struct web_config_user {
 
 struct web_config_token {
 	struct slice name;
-	struct slice file; /* holds the token; or, when empty: */
+	struct slice file; /* the file with the token; if empty, `sha256` is used */
 	uint8_t sha256[WEB_CONFIG_SHA256_BYTES];
 	unsigned roles;
 	struct web_config_tenants tenants;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity - names for series and stacks that mean the same in every batch and after a restart.
+ * identity - hashes that identify series and stacks in every batch and after a restart.
  *
- * 128 bits over the content (XXH3, no secret: they are kept on disk), never over ids. Texts go in
- * with their lengths, so that no two contents spell the same bytes.
+ * 128 bits over the content (XXH3, without a secret, because they are stored on disk), never over
+ * ids. Texts are hashed with their lengths, so that no two contents give the same bytes.
  */
 #ifndef FIRN_MODEL_IDENTITY_H
 #define FIRN_MODEL_IDENTITY_H
@@ -29,7 +29,9 @@ static inline int identity_order(struct identity a, struct identity b)
 struct identity identity_of_bytes(const void *data, size_t len);
 struct identity identity_mix(struct identity identity, uint64_t a, uint64_t b);
 
-/* Labels, group and columns. Cumulative and delta count as the same kind: one becomes the other. */
+/* Of labels, group and columns. Cumulative and delta columns count as the same kind, because ingest
+ * turns the former into the latter.
+ */
 struct identity identity_of_series(const struct tables_view *view, uint32_t series);
 struct identity identity_of_label_set(const struct tables_view *view, uint32_t label_set);
 

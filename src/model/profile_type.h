@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_type - the name of a kind of profile, as Parca and Grafana write it:
+ * profile_type - the name of a profile type, as Parca and Grafana write it:
  *
  *     name:sample_type:sample_unit:period_type:period_unit[:delta]
  *
  * `:delta` says that values add up over time (COLUMN_DELTA); without it they are gauges.
- * Pyroscope's `process_cpu:cpu:nanoseconds:cpu:nanoseconds` (no :delta although it is one) is
- * understood by the query layer, not here.
+ * The query layer, not this module, handles Pyroscope's
+ * `process_cpu:cpu:nanoseconds:cpu:nanoseconds`, which is a delta without :delta.
  */
 #ifndef FIRN_MODEL_PROFILE_TYPE_H
 #define FIRN_MODEL_PROFILE_TYPE_H
@@ -21,7 +21,9 @@ struct profile_type {
 	bool delta;
 };
 
-/* Five or six parts; the unit and the period's two may be empty. Slices point into `text`. */
+/* Five or six parts; the sample unit, period type and period unit may be empty. Slices point into
+ * `text`.
+ */
 int profile_type_parse(struct slice text, struct profile_type *ret, struct err *err);
 
 void profile_type_format(struct strbuf *out, const struct profile_type *type);
@@ -34,8 +36,8 @@ struct profile_type profile_type_of(const struct tables_view *view, uint32_t gro
 struct profile_type profile_type_copy(const struct profile_type *type, struct arena *arena);
 
 /*
- * True if what is asked for by `type` may be stored in a group called `name`: the query layer finds
- * some types under names of other agents.
+ * True if reports of this type may be stored in a group called `name`: the query layer finds some
+ * types under the names that other agents use.
  */
 bool profile_type_may_be(const struct profile_type *type, struct slice name);
 

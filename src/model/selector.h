@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * selector - which series a query means, as people type it:
+ * selector - a query's selection of series, as people type it:
  *
  *     on_cpu:samples:count:cpu:nanoseconds:delta{comm="nginx",pod!="",node=~"web-.+"}
  *
  * Grammar: a profile type (profile_type.h; may be empty to mean every type), then optional
  * matchers in braces: NAME OP "VALUE" with OP one of = != =~ !~. A name is letters, digits, '_',
- * '.', '-', '/' or ':' or is itself quoted ("k8s.pod/name"); values may stand in ' as
- * well, and take \\ \" \n \t escapes; in ` they stand as they are;
- * a trailing comma is allowed. Regular expressions are RE2, anchored at both ends, dot matches
- * newline, linear time. A series without the label has the value "", and all have a service_name
+ * '.', '-', '/' or ':', or is itself quoted ("k8s.pod/name"). Values may also be quoted by ', and
+ * take the escapes \\ \" \n \t; a value quoted by ` has no escapes. A trailing comma is allowed.
+ * Regular expressions are RE2, anchored at both ends; dot matches newline; matching takes linear
+ * time. A series without the label has the value "", except that each has a service_name
  * (service.h).
  *
  * Immutable after parsing; matching is thread-safe.
@@ -44,7 +44,7 @@ struct selector {
 	char *bytes; /* owns the unescaped text */
 };
 
-/* Errors name the column (1-based) and what was expected there. */
+/* Errors name the column (1-based) and what is expected there. */
 int selector_parse(struct slice text, struct selector *ret, struct err *err);
 void selector_free(struct selector *selector);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service - which service a series is of: one rule, whoever sent it (docs/labels.md).
+ * service - the service of a series: one rule for all senders (docs/labels.md).
  *
- * It is the value of the first label that the series has of a fixed list, from what names a service
- * (service_name, OpenTelemetry's service.name, Prometheus' job) over what it runs in (a workload, a
- * container, a systemd service) to the program's name. "unknown_service", as OpenTelemetry's
- * libraries call what nobody has named, gives way to any later one. A series without any is of
- * "unknown_service".
+ * The service is the value of the first label in a fixed list that the series has. The list goes
+ * from labels that name a service (service_name, OpenTelemetry's service.name, Prometheus' job)
+ * over what it runs in (a workload, a container, a systemd service) to the program's name.
+ * OpenTelemetry's libraries send "unknown_service" if nobody has set a name; that value gives way
+ * to any later label. A series without any of the labels belongs to "unknown_service".
  *
- * Nothing of this is stored. Whoever matches, groups or lists by the label service_name asks here,
- * so that the rule holds for everything that was ever stored. Pure functions; thread-safe.
+ * Nothing of this is stored. All code that matches, groups or lists by the label service_name uses
+ * this module, so that the rule also holds for older profiles. Pure functions; thread-safe.
  */
 #ifndef FIRN_MODEL_SERVICE_H
 #define FIRN_MODEL_SERVICE_H
@@ -21,23 +21,23 @@
 
 struct service {
 	struct slice name;  /* never empty; borrowed, or a constant */
-	struct slice label; /* that says it; "": none does */
-	bool is_named;	    /* somebody gave the name, which says more than what program it is */
-	uint32_t rank;	    /* of the label in the list; the lowest counts */
+	struct slice label; /* the label that it comes from; "": none */
+	bool is_named;	    /* true: a chosen name; false: merely that of the program */
+	uint32_t rank;	    /* of the label in the list; the lowest wins */
 };
 
-/* Of a series' labels, not of those that rows carry. */
+/* From the labels of a series, not from sample labels. */
 struct service service_of(const struct tables_view *view, uint32_t label_set);
 
-/* The same of labels that are not in tables: what none says yet, and one label after the other. */
+/* The same for labels outside of tables: begin without any, then add one label after the other. */
 struct service service_begin(void);
 void service_consider(struct service *service, struct slice label, struct slice value);
 
-/* tables_label_value, but that each series has a service_name. */
+/* Like tables_label_value, except that each series has a service_name. */
 struct slice service_label_value(const struct tables_view *view, uint32_t label_set,
 				 struct slice name);
 
-/* True of "unknown_service" and, of programs that add what they are, "unknown_service:java". */
+/* True for "unknown_service", also with the program's name: "unknown_service:java". */
 bool service_is_unknown(struct slice name);
 
 #endif

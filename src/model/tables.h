@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables - profiles in columns: the one shape that samples have everywhere in firn.
+ * tables - profiles in columns: the one data structure for samples everywhere in firn.
  *
  *   strings <- labels <- label sets <-+
  *   strings <- columns <- groups <----+-- series <-+
@@ -8,17 +8,17 @@
  *                                                   |             (stack, label set, values)
  *                             trace links <---------+-- moments: when samples of a row were taken
  *
- * A decoded request is a small set of tables ("batch"), the memtable a large one that grows, a
- * part file one written down, and the WAL keeps batches in the same encoding
- * (server/persist/log/tables_codec.h). Queries read them all through `struct tables_view`.
+ * A decoded request is a small set of tables ("batch"), the memtable is a large one that grows, a
+ * part file is an encoded one, and the WAL stores batches (server/persist/log/tables_codec.h).
+ * Queries read them all through `struct tables_view`.
  *
- * Ids are dense indexes into the array of their kind and mean something only inside their own
- * tables. Id 0 of strings is "", of label sets the empty set, of nodes the root (no frame).
- * A node's parent has a smaller id than the node: one reverse pass sums a subtree.
+ * Ids are dense indexes into the array of their kind, valid only inside their own tables. Id 0 of
+ * strings is "", of label sets the empty set, of nodes the root (no frame). A node's parent has a
+ * smaller id than the node: one reverse pass sums a subtree.
  *
- * Writers: one thread at a time. Readers: take a view (tables_view_of) under the same lock as the
- * writer, then read it without any lock while the tables live; what is below the view's counts
- * never changes. Limits: TABLES_*_MAX below; adding past one returns TABLES_FULL.
+ * Writers: one thread at a time. Readers take a view (tables_view_of) under the same lock as the
+ * writer, then read it without any lock while the tables live; elements below the view's counts
+ * never change. Limits: TABLES_*_MAX below; adding beyond one returns TABLES_FULL.
  */
 #ifndef FIRN_MODEL_TABLES_H
 #define FIRN_MODEL_TABLES_H
@@ -51,14 +51,14 @@ struct string_ref {
 struct label {
 	uint32_t name;	  /* string id */
 	uint32_t value;	  /* string id; 0 for a number */
-	uint32_t unit;	  /* string id; of a number, else 0 */
-	uint32_t numeric; /* 1 = `number` counts, 0 = `value` does */
+	uint32_t unit;	  /* string id, for a number; else 0 */
+	uint32_t numeric; /* 1: the value is `number`; 0: it is `value` */
 	int64_t number;
 };
 
 /*
- * Labels label_first .. +count, sorted by name (bytewise), then value. Names of a series' set are
- * unique.
+ * Labels label_first .. +count, sorted by name (bytewise), then value. In the label set of a
+ * series, names are unique.
  */
 struct label_set {
 	uint32_t label_first;
@@ -69,7 +69,8 @@ struct label_set {
 enum column_kind {
 	COLUMN_DELTA, /* amount during the report; adds up */
 	COLUMN_GAUGE, /* state at an instant; never adds up over time */
-	/* Amount since the program started; only on the way in (see persist/baseline.h). */
+	/* Amount since the program started; only until ingest has made deltas (persist/baseline.h).
+	 */
 	COLUMN_CUMULATIVE,
 };
 
@@ -145,10 +146,10 @@ struct frame {
 };
 
 /*
- * What makes a frame the same as another; the rest is 0. Start line, column and system name are
- * none of it, nor is the binary's path when a build id, or function and file, say what the code
- * is: producers leave these out at times, or tell them differently, and that makes no other stack.
- * What came first is kept.
+ * The members that decide whether two frames are the same; the others are 0. Start line, column
+ * and system name do not count, nor does the binary's path if a build id, or function and file,
+ * identify the code: producers sometimes omit these or write them differently, which must not make
+ * another stack. The values that came first are kept.
  */
 static inline struct frame frame_identity(const struct frame *frame)
 {
@@ -178,7 +179,7 @@ struct report {
 	int64_t duration_ns; /* 0 for instantaneous */
 	uint64_t batch_id;   /* with series and start: the identity of the report */
 	uint64_t moment_first;
-	uint32_t moment_count; /* 0 when no times were kept */
+	uint32_t moment_count; /* 0 if no times were stored */
 };
 
 struct row {
@@ -189,16 +190,16 @@ struct row {
 #define TABLES_TICK_NS 1000000 /* the unit of ticks: a millisecond */
 
 /*
- * A sample of a row: when it was taken, and for which request. Optional; those of a report are
- * ordered by row, then tick. A row may have fewer than its value says: others were not kept.
+ * A sample of a row: its time, and the request it was taken for. Optional; the moments of a report
+ * are ordered by row, then tick. A row may have fewer moments than its value says.
  */
 struct moment {
-	uint32_t row;  /* of its report */
+	uint32_t row;  /* index in its report */
 	uint32_t tick; /* since the start of the report; UINT32_MAX = only the link is known */
 	uint32_t link; /* 0 = none */
 };
 
-/* What a sample was taken for, as W3C trace context and OpenTelemetry name it. Link 0 is zero. */
+/* The span during which a sample was taken (W3C trace context, OpenTelemetry). Link 0 is zero. */
 struct trace_link {
 	uint8_t trace_id[16];
 	uint8_t span_id[8];
@@ -240,27 +241,28 @@ void tables_reset(struct tables *tables); /* empty again, some memory kept: for 
 struct tables_view tables_view_of(const struct tables *tables);
 size_t tables_bytes(const struct tables *tables); /* memory in use, roughly */
 
-/* Only looks; TABLES_FULL: it is not there. */
+/* Finds without adding; TABLES_FULL: it is not there. */
 uint32_t tables_find_string(const struct tables *tables, struct slice text);
 
 /* Each finds or adds, and returns the id, or TABLES_FULL. */
 uint32_t tables_string(struct tables *tables, struct slice text);
 uint32_t tables_frame(struct tables *tables, const struct frame *frame);
 uint32_t tables_node(struct tables *tables, uint32_t parent, uint32_t frame);
-/* A node that is surely not there yet, as its parent was made just now: no look-up. */
+/* Adds a node without a lookup: its parent is new, so the node cannot exist yet. */
 uint32_t tables_new_node(struct tables *tables, uint32_t parent, uint32_t frame);
 /*
- * Adds without looking, and no look-up will find it: for who knows all of these to be different,
- * or does not mind if some are not.
+ * Adds without a lookup, and no later lookup finds it: for callers whose frames and nodes are all
+ * different, or that accept duplicates.
  */
 uint32_t tables_add_frame(struct tables *tables, const struct frame *frame);
-/* The same, of a copy that the caller completes where it lies; NULL when the tables are full. */
+/* The same, with a copy that the caller completes in place; NULL if the tables are full. */
 struct frame *tables_new_frame(struct tables *tables, const struct frame *like, uint32_t *ret_id);
 uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame);
-/* A node for each frame, the child of the one before it; the first's id. All or none. */
+/* Adds a node for each frame, each the child of the one before. Returns the first id. All or none.
+ */
 uint32_t tables_add_path(struct tables *tables, uint32_t parent, const uint32_t *frames,
 			 uint32_t count);
-/* Sorts `labels` in place; equal ones collapse. count <= TABLES_LABELS_PER_SET_MAX. */
+/* Sorts `labels` in place and removes duplicates. count <= TABLES_LABELS_PER_SET_MAX. */
 uint32_t tables_label_set(struct tables *tables, struct label *labels, uint32_t count);
 /* group->column_first is ignored; the columns are given. */
 uint32_t tables_group(struct tables *tables, const struct group *group,
@@ -270,10 +272,10 @@ uint32_t tables_series(struct tables *tables, uint32_t label_set, uint32_t group
 uint32_t tables_link(struct tables *tables, const struct trace_link *link);
 
 /*
- * A report is begun, gets its rows, and is ended; its totals are kept while rows are added.
- * Rows with the same (stack, label set) may repeat. Values are `columns of the series' group`
- * long. tables_report_begin returns TABLES_FULL when no further report fits; tables_row false.
- * tables_report_cancel takes back the report that was begun last.
+ * Begins a report; the rows that follow belong to it, and its totals are updated with each row.
+ * Rows with the same (stack, label set) may repeat. `values` has one element per column of the
+ * series' group. If no further report or row fits, tables_report_begin returns TABLES_FULL and
+ * tables_row false. tables_report_cancel removes the report that was begun last.
  */
 uint32_t tables_report_begin(struct tables *tables, uint32_t series, int64_t start_ns,
 			     int64_t duration_ns, uint64_t batch_id);
@@ -282,17 +284,17 @@ bool tables_row(struct tables *tables, uint32_t stack, uint32_t label_set, const
 bool tables_rows(struct tables *tables, const struct row *rows, uint32_t count,
 		 const int64_t *values);
 void tables_report_cancel(struct tables *tables);
-/* Into the order that reports have them in; equal ones by link. */
+/* Sorts moments into the order of reports (above); equal ones by link. */
 void tables_order_moments(struct moment *moments, size_t count);
 /*
- * When samples of the newest report were taken, once, after its rows and in the order told above.
- * False when they do not fit: the report is whole without them.
+ * Adds the moments of the newest report, once, after its rows and in the order above. False if
+ * they do not fit: the report is valid without them.
  */
 bool tables_moments(struct tables *tables, const struct moment *moments, uint32_t count);
 
 /*
- * Copies things of another tables_view into `into`, mapping ids on the way. The maps remember
- * what was copied; they are as long as the view's counts and valid for one (from, into) pair.
+ * Copies elements of another tables_view into `into`, and maps their ids. The maps hold what was
+ * copied; they are as long as the view's counts and valid for one (from, into) pair.
  */
 struct tables_copy {
 	struct tables *into;
@@ -310,9 +312,9 @@ uint32_t tables_copy_string(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_label_set(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_series(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_node(struct tables_copy *copy, uint32_t id); /* many: model/stack_index.h */
-/* The moments of a report to the newest report of `into`, which has the same rows. */
+/* Copies the moments of a report to the newest report of `into`, which has the same rows. */
 bool tables_copy_moments(struct tables_copy *copy, const struct report *report);
-/* A whole report with its rows; false when `into` is full (nothing of the report is left there). */
+/* Copies a report with its rows; false if `into` is full (nothing of the report is left there). */
 bool tables_copy_report(struct tables_copy *copy, uint32_t report);
 
 static inline struct slice tables_text(const struct tables_view *view, uint32_t string)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tables*.c share: how the maps hash the things that come in masses. */
+/* tables_int - shared by tables*.c: the hashes of nodes and frames. */
 #ifndef FIRN_MODEL_TABLES_INT_H
 #define FIRN_MODEL_TABLES_INT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * address - "HOST:PORT" as people write it, to socket addresses and back.
+ * address - from "HOST:PORT", as people write it, to socket addresses and back.
  */
 #ifndef FIRN_NET_ADDRESS_H
 #define FIRN_NET_ADDRESS_H
@@ -40,7 +40,8 @@ int address_resolve(const struct address *address, union address_socket *ret, si
 socklen_t address_socket_bytes(const union address_socket *socket);
 unsigned address_socket_port(const union address_socket *socket);
 
-/* What one peer has to itself: an IPv4 address (as IPv6 writes it), or the /64 of an IPv6 one. */
+/* The network that counts as one peer: an IPv4 address (mapped to IPv6), or the /64 of an IPv6 one.
+ */
 struct in6_addr address_network(const union address_socket *socket);
 void address_format(const union address_socket *socket, char ret[static ADDRESS_TEXT_BYTES]);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn - one accepted connection: a libuv socket, a transport and an engine, and the rules by
- * which bytes go between them. Loop thread only.
+ * conn - one accepted connection: a libuv socket, a transport and an engine, and the rules for
+ * moving bytes between them. Loop thread only.
  *
  *     SNIFFING -> SPEAKING -> (LINGERING) -> closed
  *
- * Nothing is read while output waits or received bytes have not been taken, so memory per
- * connection stays at about one read and one write buffer.
+ * It reads nothing while output waits or the engine has not taken the received bytes, so memory
+ * per connection stays at about one read and one write buffer.
  */
 #ifndef FIRN_NET_CONN_H
 #define FIRN_NET_CONN_H
@@ -45,10 +45,10 @@ struct conn {
 	bool is_dirty;
 	enum conn_phase phase;
 	bool is_reading, is_writing, peer_ended;
-	bool has_received; /* of TLS: its first bytes were looked at */
+	bool has_received; /* for TLS: its first bytes were checked */
 	struct net_transport transport;
 	struct engine_host host;
-	struct engine *engine; /* NULL before it is known which, and after the end */
+	struct engine *engine; /* NULL before the protocol is known, and after the end */
 	struct strbuf pending; /* received, not taken */
 	struct strbuf out;     /* pulled from the engine */
 	struct slice wire;     /* sealed, not sent yet */
@@ -56,7 +56,7 @@ struct conn {
 	size_t write_left; /* of the wire bytes, when last looked at */
 	int64_t phase_since_ns;
 	char peer[ADDRESS_TEXT_BYTES];
-	struct in6_addr network; /* whom it counts for: an IPv4 address, or an IPv6 /64 */
+	struct in6_addr network; /* the peer for its limit: an IPv4 address, or an IPv6 /64 */
 };
 
 /* Accepts from the listener; the connection is CLOSING when there was nothing to accept after all.
@@ -67,10 +67,10 @@ struct conn *conn_accept(uv_stream_t *listener, struct conn_owner *owner);
 void conn_begin(struct conn *conn);
 void conn_turn_away(struct conn *conn, enum refusal refusal);
 
-void conn_run(struct conn *conn);  /* moves what can be moved, after anything happened */
-void conn_tick(struct conn *conn); /* acts on what is late */
-void conn_stop(struct conn *conn); /* ends when its requests under way are answered */
-/* Since when it waits for a request; INT64_MAX: one is under way, or it is being closed. */
+void conn_run(struct conn *conn);  /* after any event: moves the bytes that can be moved */
+void conn_tick(struct conn *conn); /* ends what has timed out */
+void conn_stop(struct conn *conn); /* ends it once its running requests are answered */
+/* Since when it has been waiting for a request; INT64_MAX: one is running, or it is closing. */
 int64_t conn_idle_since(const struct conn *conn);
 void conn_close(struct conn *conn);
 

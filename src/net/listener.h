@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listener - a bound socket, or an error that says who is in the way and what to do about it.
+ * listener - a bound socket, or an error that names the process that holds the port, and a remedy.
  */
 #ifndef FIRN_NET_LISTENER_H
 #define FIRN_NET_LISTENER_H
@@ -10,7 +10,7 @@
 /* Binds and listens on `text` ("HOST:PORT"). The socket is close-on-exec. */
 int listener_open(const char *text, int *ret_fd, struct err *err);
 
-/* The port it was given; 0 when that cannot be learnt. */
+/* The port that it is bound to; 0 if the system does not say. */
 unsigned listener_port(int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_user - whose process is at the other end of a connection over loopback: the kernel tells it
- * in /proc/net/tcp and tcp6 (Documentation/networking/proc_net_tcp.rst).
+ * peer_user - the user whose process is at the other end of a loopback connection, from
+ * /proc/net/tcp and tcp6 (Documentation/networking/proc_net_tcp.rst in the kernel).
  */
 #ifndef FIRN_NET_PEER_USER_H
 #define FIRN_NET_PEER_USER_H
@@ -14,7 +14,7 @@
 /*
  * The user of the socket at `peer` ("127.0.0.1:54321", "[::1]:54321") that is connected to our
  * port. False for a peer that is not on loopback, has ended or closed its side. Reads a table of
- * all connections of the host: for what is seldom asked. Any thread.
+ * all connections of the host, so call it rarely. Any thread.
  */
 bool peer_user_find(struct slice peer, unsigned own_port, uid_t *ret);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool - the threads that run requests, with a bounded queue before them and a list of finished
- * ones behind.
+ * pool - the threads that run requests, with a bounded queue of waiting requests and a list of
+ * finished ones.
  *
- * Own threads rather than libuv's: those are four, and shared with name look-ups and file I/O.
+ * It does not use libuv's threads: there are only four, shared with name lookups and file I/O.
  */
 #ifndef FIRN_NET_POOL_H
 #define FIRN_NET_POOL_H
@@ -12,7 +12,7 @@
 
 struct pool;
 
-/* `finished` is called on a worker whenever the list of finished exchanges became non-empty. */
+/* A worker calls `finished` whenever the list of finished exchanges becomes non-empty. */
 int pool_start(unsigned workers, unsigned queue_max, void (*finished)(void *context), void *context,
 	       struct pool **ret, struct err *err);
 
@@ -23,8 +23,8 @@ bool pool_submit(struct pool *pool, struct exchange *exchange);
 struct exchange *pool_take_finished(struct pool *pool);
 
 /*
- * Waits for running handlers, frees exchanges that wait or are finished, joins the threads.
- * Nobody submits any more. Accepts NULL.
+ * Waits for running handlers, frees waiting and finished exchanges, joins the threads. Nobody may
+ * submit any more. Accepts NULL.
  */
 void pool_stop(struct pool *pool);
 

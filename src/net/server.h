@@ -8,11 +8,11 @@
  * (Content-Encoding, grpc-encoding: gzip, deflate, zstd, identity) and below the route's limit.
  * Bounds: connections, streams per connection, header bytes, body bytes per route and in flight
  * for all, idle and read time-outs; each excess is answered (413, 429, 431, 408, 503) and counted.
- * When there are too many connections, of all or of one peer, the one that has been idle longest
- * makes room. Each answer says `nosniff` and, unless its handler says otherwise, `no-store`.
+ * When there are too many connections, in all or from one peer, the one that has been idle longest
+ * is closed. Each answer has `nosniff` and, unless its handler sets another value, `no-store`.
  *
- * `net_server_options.authorize` is asked for each request; `tls` once per connection, on the loop
- * thread, so that new certificates need no restart.
+ * The server calls `net_server_options.authorize` for each request, and `tls` once per connection,
+ * on the loop thread, so that new certificates need no restart.
  */
 #ifndef FIRN_NET_SERVER_H
 #define FIRN_NET_SERVER_H
@@ -41,28 +41,28 @@ struct net_request {
 	enum net_protocol protocol;
 	enum net_rpc rpc;
 	const _Atomic bool
-		*cancelled;	/* becomes true when the client has gone; long handlers poll it */
+		*cancelled;	/* becomes true once the client has gone; long handlers poll it */
 	int64_t deadline_at_ns; /* monotonic; 0 = none (grpc-timeout) */
 };
 
 struct slice net_request_header(const struct net_request *request, const char *name); /* or empty */
 /*
- * The n-th (from 0) query parameter `name`, percent-decoded ('+' is a blank) into `out`, which is
- * overwritten. False, and nothing in it, when absent.
+ * The n-th (from 0) query parameter `name`, percent-decoded ('+' is a space) into `out`, which is
+ * overwritten. False, and `out` empty, if it is absent.
  */
 bool net_request_parameter(const struct net_request *request, const char *name, size_t n,
 			   struct strbuf *out);
 
 /*
- * Takes the next pair off the front of *query, decoded into the two, which are overwritten. 0 at
- * the end, negative when it is not percent-encoded right.
+ * Takes the next pair off the front of *query and decodes it into `name` and `value`, which are
+ * overwritten. 0 at the end, negative if the percent-encoding is invalid.
  */
 int net_parameter_next(struct slice *query, struct strbuf *name, struct strbuf *value);
 
 /*
  * Filled by the handler. For gRPC: body is the one answer message and grpc_status/grpc_message
- * end the call; http status stays 200. Otherwise status and content_type count. Text is compressed
- * by the server when the client accepts gzip and it pays.
+ * end the call; the HTTP status stays 200. Otherwise status and content_type are used. The server
+ * compresses text if the client accepts gzip and the answer is large enough.
  */
 struct net_response {
 	int status;		  /* preset 200 */
@@ -71,7 +71,7 @@ struct net_response {
 	struct strbuf headers;		 /* further "name: value\r\n" lines, names in lower case */
 	int grpc_status;		 /* preset 0 = OK */
 	char message[ERR_MESSAGE_BYTES]; /* grpc-message */
-	struct slice static_body; /* used instead of body when data != NULL: bytes that outlive the
+	struct slice static_body; /* used instead of body if data != NULL: bytes that outlive the
 				     server */
 	bool precompressed;	  /* do not compress (content-encoding given in headers) */
 };
@@ -81,7 +81,7 @@ struct net_response {
 void net_response_error(const struct net_request *request, struct net_response *response,
 			const struct err *err);
 
-/* Moves what handlers fill in, except for gRPC; appends the bytes to those of `to`. */
+/* Copies what a handler filled in, except for gRPC; appends the body to that of `to`. */
 void net_response_copy(const struct net_response *from, struct net_response *to);
 
 typedef void net_handler_f(void *context, const struct net_request *request,
@@ -90,33 +90,33 @@ typedef void net_handler_f(void *context, const struct net_request *request,
 #define NET_STREAM_DONE 1
 
 /*
- * A call that streams messages in, may be replied to meanwhile, and is answered once: gRPC over
- * HTTP/2 only. Its messages are handed over as they arrive, one after the other, each on some
- * worker; what comes faster than that waits on the wire.
+ * A call whose client streams messages, which the server may reply to meanwhile and answers once:
+ * gRPC over HTTP/2 only. Each message is handled as it arrives, one after the other, on any worker;
+ * messages that arrive faster wait on the wire.
  */
 struct net_stream {
 	/*
-	 * `request->body` is a message; *state is NULL at the first. What is put into `reply` is
-	 * sent at once, as one message; nothing: there is no reply. Returns 0, NET_STREAM_DONE when
-	 * the call is to be answered now, without waiting for its end, or an error, which ends it.
+	 * `request->body` is a message; *state is NULL at the first one. The content of `reply` is
+	 * sent at once, as one message; if it is empty, there is no reply. Returns 0, or
+	 * NET_STREAM_DONE to answer the call now, before its end, or an error, which ends the call.
 	 */
 	int (*message)(void *context, const struct net_request *request, void **state,
 		       struct strbuf *reply, struct err *err);
 	/*
-	 * All have come: answers, and frees the state, which is NULL when there was no message.
+	 * After the last message: answers, and frees the state, which is NULL if there was none.
 	 */
 	void (*finish)(void *context, const struct net_request *request, void *state,
 		       struct net_response *response);
-	bool replies; /* an answer without a body is no message, only the end of the call */
+	bool replies; /* an answer without a body only ends the call, without a message */
 	/*
-	 * The call ended before that: frees the state. Any thread; must not wait. NULL where there
-	 * is never one.
+	 * The call ended before `finish`: frees the state. Any thread; must not wait. NULL if there
+	 * is never a state.
 	 */
 	void (*abandon)(void *context, void *state);
 	/*
-	 * Usually NULL. Else the answer does not end: this message is sent again whenever it has
-	 * become another one, until the client leaves or the server stops. `finish` makes the first
-	 * and leaves the state, if any. Loop thread; must not wait.
+	 * Usually NULL. Otherwise the answer does not end: the server sends this message again
+	 * whenever it has changed, until the client leaves or the server stops. `finish` makes the
+	 * first one and keeps the state, if any. Loop thread; must not wait.
 	 */
 	void (*watch)(void *context, const void *state, struct strbuf *out);
 };
@@ -127,21 +127,21 @@ enum net_role {
 	NET_ROLE_INGEST,
 	NET_ROLE_QUERY,
 	NET_ROLE_ADMIN,
-	NET_ROLE_PROBE, /* nothing, by whatever name the server is called: whether it is well */
+	NET_ROLE_PROBE, /* nothing, under any host name: health checks */
 };
 
 struct net_route {
 	const char *method; /* "GET", "POST"; "*" = any; gRPC calls are POST */
-	const char *path;   /* exact, or a prefix when it ends in "*"; the longest wins */
+	const char *path;   /* exact, or a prefix if it ends in "*"; the longest wins */
 	net_handler_f *handler;
 	void *context;
 	size_t body_bytes_max; /* decompressed; 0 = no body allowed; of a stream: of one message */
 	const struct net_stream *stream; /* instead of a handler; usually NULL */
 	enum net_role role;
-	bool ignores_body; /* it is thrown away as it comes, up to body_bytes_max */
+	bool ignores_body; /* the body is discarded as it arrives, up to body_bytes_max */
 };
 
-#define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY, which may wait for one another */
+#define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY: handlers may wait for each other */
 
 struct net_server;
 struct budget; /* base/budget.h */
@@ -154,13 +154,13 @@ struct net_server_options {
 	size_t routes_count;
 	unsigned workers;	   /* 0 = default */
 	size_t inflight_bytes_max; /* bodies of all running requests; 0 = default */
-	struct budget *memory;	   /* pays for them with others; NULL = nobody does; borrowed */
+	struct budget *memory;	   /* a budget that others share; NULL = none; borrowed */
 	unsigned connections_max;  /* 0 = default */
 	int64_t idle_timeout_ns;   /* 0 = default */
 	/*
-	 * NULL = everyone may do everything. Returns an HTTP status: 200, 401, 403 or 429.
-	 * Asked when the head is there, so that nobody sends a body in vain: `at_once` is then set,
-	 * on the loop thread, and 0 says that this takes time; then it is asked again on a worker.
+	 * NULL = everyone may do everything. Returns an HTTP status: 200, 401, 403 or 429. Called
+	 * with `at_once` on the loop thread once the headers have arrived, so that nobody sends a
+	 * body in vain; it may return 0 if the check takes long, and is then called on a worker.
 	 */
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
 			 bool at_once);
@@ -168,14 +168,14 @@ struct net_server_options {
 	/* NULL = plain text. Returns a reference to the certificates for a new connection. */
 	struct tls *(*tls)(void *context);
 	void *tls_context;
-	const struct hosts *hosts; /* NULL = by any name; only probes may use others; borrowed */
-	struct slice headers;	   /* lines for each answer that has none of the name; borrowed */
-	struct slice path_prefix;  /* "/profiles": may stand before every path; borrowed */
+	const struct hosts *hosts; /* NULL = any name; only probes may use others; borrowed */
+	struct slice headers; /* lines for each answer that lacks a header of that name; borrowed */
+	struct slice path_prefix; /* "/profiles": may stand before every path; borrowed */
 };
 
 /*
- * Binds, listens and starts the threads. When the port is taken the error names the process that
- * holds it, when that can be found (/proc/net/tcp, /proc/PID/fd).
+ * Binds, listens and starts the threads. If the port is in use, the error names the process that
+ * holds it, if that can be found (/proc/net/tcp, /proc/PID/fd).
  */
 int net_server_start(const struct net_server_options *options, struct net_server **ret,
 		     struct err *err);

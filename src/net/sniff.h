@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sniff - which protocol the first bytes of a connection announce.
+ * sniff - recognises the protocol by the first bytes of a connection.
  *
  * HTTP/2 by prior knowledge begins with a fixed preface of 24 bytes (RFC 9113 section 3.4), which
- * may arrive in any pieces. A TLS record begins with 0x16 0x03. Everything else is for the HTTP/1
- * parser to judge.
+ * may arrive in any pieces. A TLS record begins with 0x16 0x03. Everything else goes to the HTTP/1
+ * parser.
  */
 #ifndef FIRN_NET_SNIFF_H
 #define FIRN_NET_SNIFF_H
 
 #include "base/slice.h"
 
-#define SNIFF_BYTES_MAX 24u   /* more are never needed */
+#define SNIFF_BYTES_MAX 24u   /* the most that it ever needs */
 #define SNIFF_TLS_RECORD 0x16 /* a handshake (RFC 8446 section 5.1) */
 
 enum sniff { SNIFF_MORE, SNIFF_HTTP1, SNIFF_HTTP2, SNIFF_TLS };

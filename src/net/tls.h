@@ -5,8 +5,8 @@
  * A `struct tls` is one side's certificates and rules: immutable, counted references, any thread.
  * A session is a transport (net/transport.h) made from one; it belongs to the thread that owns the
  * connection and keeps its `struct tls` alive. Errors: ERR_INVALID names what is wrong with the
- * given certificates; ERR_DENIED says why the peer was not trusted, ERR_UNAVAILABLE that it does
- * not speak TLS or broke off.
+ * given certificates; ERR_DENIED says why the peer was not trusted; ERR_UNAVAILABLE means that the
+ * peer does not speak TLS or closed the connection.
  */
 #ifndef FIRN_NET_TLS_H
 #define FIRN_NET_TLS_H
@@ -25,7 +25,7 @@ struct tls_pem {
 /* The values of Prometheus' web configuration, least strict first. */
 enum tls_client_auth {
 	TLS_CLIENT_NONE,
-	TLS_CLIENT_REQUEST, /* asked for, not looked at */
+	TLS_CLIENT_REQUEST, /* requested, not verified */
 	TLS_CLIENT_REQUIRE_ANY,
 	TLS_CLIENT_VERIFY_IF_GIVEN,
 	TLS_CLIENT_REQUIRE_AND_VERIFY,
@@ -38,7 +38,7 @@ struct tls_server_options {
 	struct tls_pem client_ca;
 	enum tls_client_auth client_auth;
 	const struct slice *client_names; /* one of these must be a subject alternative name of a */
-	size_t client_names_count;	  /* verified client; none: all are welcome */
+	size_t client_names_count;	  /* verified client; none: any */
 	enum tls_version min_version;	  /* default 1.2 */
 	enum tls_version max_version;	  /* default the newest */
 	bool http1_only;
@@ -47,7 +47,7 @@ int tls_server_new(const struct tls_server_options *options, struct tls **ret, s
 
 struct tls_client_options {
 	struct tls_pem ca;		 /* not given: the system's certificates */
-	struct tls_pem certificate, key; /* not given: none is shown */
+	struct tls_pem certificate, key; /* not given: no client certificate */
 	bool trusts_everyone;
 	bool http1_only; /* else HTTP/2 is required */
 };
@@ -63,8 +63,8 @@ void tls_unref(struct tls *tls); /* accepts NULL */
 void tls_accept(struct tls *tls, struct net_transport *ret);
 
 /*
- * The client's side; `host` is who the certificate must be for, a name or an address. The
- * handshake goes on with net_transport_seal (of nothing) and net_transport_open until
+ * The client's side; the certificate must be for `host`, a name or an address. The caller continues
+ * the handshake with net_transport_seal (of nothing) and net_transport_open until
  * tls_is_established.
  */
 int tls_connect(struct tls *tls, const char *host, struct net_transport *ret, struct err *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport - the seam through which all bytes of a connection pass, server's and client's.
+ * transport - the interface through which all bytes of a connection pass, on both sides.
  *
- * A transport turns wire bytes into application bytes and back without touching a socket; whoever
- * owns the socket moves the wire bytes. Plain text has no operations and copies nothing. TLS
- * (net/tls.h) is the other kind; bytes of its own (handshake, alerts, tickets) come out of seal
- * calls with nothing to seal, which are due after each open, also after one that failed.
+ * A transport turns wire bytes into application bytes and back without touching a socket; the
+ * owner of the socket moves the wire bytes. Plain text has no operations and copies nothing. TLS
+ * (net/tls.h) is the other kind: its own bytes (handshake, alerts, tickets) are returned by seal
+ * with nothing to seal, which the owner must call after each open, also after a failed one.
  *
  * One owner, one thread. Zero-initialised is plain text.
  */
@@ -24,7 +24,7 @@ struct net_transport_ops {
 	/* Takes bytes for the wire; *ret_wire (maybe empty) lives until the next seal. */
 	int (*seal)(struct net_transport *transport, struct slice plain, struct slice *ret_wire,
 		    struct err *err);
-	/* Says farewell: *ret_wire lives until the next call. */
+	/* Ends the session: *ret_wire (a closing alert) lives until the next call. */
 	void (*end)(struct net_transport *transport, struct slice *ret_wire);
 	void (*free)(struct net_transport *transport);
 };

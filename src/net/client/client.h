@@ -16,7 +16,7 @@ struct net_client;
 /* Certificate authorities and credentials of a client. All may be NULL. Texts are borrowed. */
 struct net_access {
 	bool tls;		/* also when the address has no scheme */
-	bool trusts_everyone;	/* the server's certificate is not looked at */
+	bool trusts_everyone;	/* the server's certificate is not verified */
 	const char *ca_file;	/* PEM; default: the system's certificates */
 	const char *cert_file;	/* PEM: the client's certificate, and */
 	const char *key_file;	/* its key */
@@ -26,13 +26,13 @@ struct net_access {
 
 /*
  * `address` is HOST:PORT, http[s]://[USER:PASSWORD@]HOST[:PORT][/], or unix:/PATH. `access` may be
- * NULL. Does not connect yet. ERR_INVALID names the file that cannot be used.
+ * NULL. Does not connect yet. ERR_INVALID names the unusable file.
  */
 int net_client_new(const char *address, const struct net_access *access, struct net_client **ret,
 		   struct err *err);
 void net_client_free(struct net_client *client); /* accepts NULL */
 
-/* For who stops: no call lasts longer (monotonic), the one under way included. Any thread. */
+/* For shutdown: no call lasts beyond `at_ns` (monotonic), not even a running one. Any thread. */
 void net_client_end_by(struct net_client *client, int64_t at_ns);
 
 struct net_reply {
@@ -45,15 +45,15 @@ struct net_reply {
 };
 
 /*
- * One request, one whole answer of at most body_bytes_max. Fails (ERR_UNAVAILABLE, ERR_DEADLINE)
- * when no answer arrived, ERR_LIMIT when it is too large; an answer with any status is a success of
- * the call. `headers` is "name: value\r\n" lines (names in lower case) or NULL. For gRPC give the
- * message; framing is done here, and gzip when `compress`. timeout_ns 0 means 30 s; resolving a
- * host name may take longer.
+ * One request, one whole answer of at most body_bytes_max. Fails with ERR_UNAVAILABLE or
+ * ERR_DEADLINE if no answer arrives, with ERR_LIMIT if it is too large; an answer with any status
+ * is a success of the call. `headers` is "name: value\r\n" lines (names in lower case) or NULL. For
+ * gRPC, `body` is the message; the client frames it, and compresses it if `compress`. timeout_ns 0
+ * means 30 s; resolving a host name may take longer.
  *
- * A gRPC call that streams has `next` instead of a body: it puts a message into the empty `out` and
- * returns 1, or 0 at the end, or a negative code, which ends the call with its error. When the
- * server answers before the end, no more is asked for.
+ * A streaming gRPC call has `next` instead of a body: it puts a message into the empty `out` and
+ * returns 1, or 0 at the end, or a negative code, which ends the call with its error. It is not
+ * called any more once the server has answered.
  */
 struct net_call {
 	const char *method;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rest - requests of any method to one server by HTTP/1.1, over a connection that is kept between
+ * rest - requests of any method to one server over HTTP/1.1, on a connection that is kept between
  * them. Whole bodies in and out. Blocks; one thread at a time.
  *
- * The answer comes from a stranger: its head and its body are bounded, and a body that is cut short
- * is an error. Redirections are answers like others. Nothing is tried twice here.
+ * The answer is untrusted: its head and its body are bounded, and a truncated body is an error. It
+ * does not follow redirects and does not retry.
  */
 #ifndef FIRN_NET_CLIENT_REST_H
 #define FIRN_NET_CLIENT_REST_H
@@ -29,25 +29,25 @@ struct rest_answer {
 	int status;
 	struct strbuf headers; /* "name: value\r\n" lines, names in lower case */
 	struct strbuf body;
-	uint64_t length; /* what Content-Length says, also of an answer to HEAD; 0 if nothing */
+	uint64_t length; /* the value of Content-Length, also in an answer to HEAD; 0 without one */
 };
 
-/* `url` is http[s]://HOST[:PORT]; `tls` is kept by reference, NULL where there is none. */
+/* `url` is http[s]://HOST[:PORT]; takes a reference to `tls`, which may be NULL. */
 MUST_USE int rest_new(const char *url, struct tls *tls, struct rest **ret, struct err *err);
 void rest_free(struct rest *rest); /* accepts NULL */
 
-/* Host and port as they stand in the URL: the value of the header Host. */
+/* Host and port as in the URL: the value of the header Host. */
 const char *rest_authority(const struct rest *rest);
 
 /*
- * A success with whatever status. ERR_UNAVAILABLE (no connection, an answer that is cut or none),
- * ERR_DENIED (not trusted), ERR_DEADLINE, ERR_CANCELLED (by a stop), ERR_LIMIT (more than
+ * An answer with any status is a success. ERR_UNAVAILABLE (no connection, no answer, or a truncated
+ * one), ERR_DENIED (not trusted), ERR_DEADLINE, ERR_CANCELLED (by a stop), ERR_LIMIT (more than
  * body_bytes_max). Free the answer after success.
  */
 MUST_USE int rest_ask(struct rest *rest, const struct rest_request *request,
 		      struct rest_answer *ret, struct err *err);
 
-/* No call lasts longer, the one under way included (monotonic). Any thread. */
+/* No call lasts beyond `at_ns` (monotonic), not even a running one. Any thread. */
 void rest_end_by(struct rest *rest, int64_t at_ns);
 
 void rest_answer_free(struct rest_answer *answer);

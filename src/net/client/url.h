@@ -16,7 +16,7 @@ struct url {
 	struct slice path; /* with the query; may be empty; borrows from the text */
 };
 
-/* ERR_INVALID says what is wrong: another scheme, a user, blanks, no host. */
+/* ERR_INVALID says what is wrong: another scheme, a user, spaces, no host. */
 int url_parse(const char *text, struct url *ret, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * durations - how long the handlers of a server take, by route: the histogram
- * firn_net_handler_seconds{method,path} of /metrics, of routes that were asked for. A call that
- * waits (for the disk, for other queries) counts with its wait. Noting is safe from any thread.
+ * durations - the time that the handlers of a server take, by route: the histogram
+ * firn_net_handler_seconds{method,path} in /metrics, for routes with requests. Time that a call
+ * waits (for the disk, for other queries) is included. durations_note may be called by any thread.
  */
 #ifndef FIRN_NET_HTTP_DURATIONS_H
 #define FIRN_NET_HTTP_DURATIONS_H

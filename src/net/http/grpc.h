@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc - the framing of gRPC and gRPC-Web, apart from any transport.
+ * grpc - the framing of gRPC and gRPC-Web, independent of any transport.
  *
  * Sources: grpc/doc/PROTOCOL-HTTP2.md and PROTOCOL-WEB.md of the gRPC project. A message on the
  * wire is one flag byte (bit 0: compressed; bit 7: gRPC-Web trailers), a 32-bit big-endian length
@@ -37,25 +37,25 @@ enum grpc_status {
 /* Which kind of call a content-type announces: "application/grpc", "application/grpc-web+proto". */
 enum net_rpc grpc_kind(struct slice content_type);
 
-/* "100m": up to 8 digits and a unit of H M S m u n. False when it is not one. */
+/* "100m": up to 8 digits and a unit of H M S m u n. False for any other text. */
 bool grpc_parse_timeout(struct slice text, int64_t *ret_ns);
 
 void grpc_add_frame(struct strbuf *out, unsigned flags, struct slice message);
 
-/* Takes one frame off the front of *body. False when what is there is no whole frame. */
+/* Takes one frame off the front of *body. False if there is no whole frame. */
 bool grpc_take_frame(struct slice *body, unsigned *ret_flags, struct slice *ret_message);
 
 /*
- * The one message in `body`; it borrows from it. A body without any message, with a second one or
- * with half a one is ERR_UNSUPPORTED or ERR_INVALID. A gRPC-Web trailers frame after the message
- * is passed over.
+ * The one message in `body`, from which it borrows. A body without a message, with a second one or
+ * with an incomplete one is ERR_UNSUPPORTED or ERR_INVALID. A gRPC-Web trailers frame after the
+ * message is ignored.
  */
 int grpc_find_message(struct slice body, struct slice *ret_message, bool *ret_compressed,
 		      struct err *err);
 
-/* Percent-encoding of grpc-message: printable ASCII but '%' stays. */
+/* Percent-encoding of grpc-message: printable ASCII except '%' stays. */
 void grpc_encode_message(struct slice text, struct strbuf *out);
-/* Never fails: what is no escape stays as it is. Cut at bytes_max, NUL-terminated. */
+/* Never fails: invalid escapes stay as they are. Truncated at bytes_max, NUL-terminated. */
 void grpc_decode_message(struct slice text, char *ret, size_t bytes_max);
 
 /*
@@ -63,7 +63,7 @@ void grpc_decode_message(struct slice text, char *ret, size_t bytes_max);
  * a google.rpc.RetryInfo. Without it, OTLP clients do not retry RESOURCE_EXHAUSTED.
  */
 void grpc_add_retry_details(struct strbuf *out, int status, struct slice message, int64_t delay_ns);
-/* The delay in such a value; 0 when there is none to be found. */
+/* The delay in such a value; 0 if it has none. */
 int64_t grpc_parse_retry_details(struct slice value);
 
 #endif

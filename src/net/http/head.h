@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head - the request line and headers of one request, gathered piece by piece under a bound.
+ * head - the request line and headers of one request, collected piece by piece under a bound.
  *
- * Bytes and offsets while it grows; head_seal turns them into slices, which live as long as the
- * head does and are not to grow any more.
+ * It holds bytes and offsets while it grows. head_seal turns them into slices, which live as long
+ * as the head; nothing may be added afterwards.
  */
 #ifndef FIRN_NET_HTTP_HEAD_H
 #define FIRN_NET_HTTP_HEAD_H
@@ -12,7 +12,7 @@
 
 #define HEAD_BYTES_MAX (32u * 1024) /* names, values, target and HEAD_FIELD_BYTES per field */
 #define HEAD_TARGET_BYTES_MAX (16u * 1024)
-#define HEAD_FIELD_BYTES 32u /* what a field costs besides its text, as HTTP/2 counts */
+#define HEAD_FIELD_BYTES 32u /* the cost of a field besides its text, as in HTTP/2 */
 
 struct head_span {
 	uint32_t offset, len;
@@ -33,7 +33,7 @@ struct head {
 void head_free(struct head *head);
 size_t head_cost(const struct head *head); /* bytes, as HEAD_BYTES_MAX counts them */
 
-/* Each is false when it would go over its bound; nothing is added then. */
+/* Each returns false, and adds nothing, if it would exceed its bound. */
 bool head_set_method(struct head *head, struct slice method);
 bool head_set_target(struct head *head, struct slice target);
 bool head_add(struct head *head, struct slice name, struct slice value); /* name in any case */

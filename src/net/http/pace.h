@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pace - whether a body moves fast enough to be worth its place.
+ * pace - whether a body is transferred fast enough.
  *
- * A peer that sends or takes a byte now and then keeps a connection for ever; so a body must
- * neither stand still for PACE_STALL_NS nor fall below PACE_BYTES_PER_S_MIN on the whole.
+ * A peer that sends or reads a byte from time to time would keep a connection for ever. Therefore a
+ * body must neither stall for PACE_STALL_NS nor fall below PACE_BYTES_PER_S_MIN on average.
  */
 #ifndef FIRN_NET_HTTP_PACE_H
 #define FIRN_NET_HTTP_PACE_H
@@ -15,7 +15,7 @@
 #define PACE_STALL_NS (30 * CLOCK_NS_PER_S)
 #define PACE_BYTES_PER_S_MIN 1024
 
-/* What is asked of those who hold memory that others wait for. */
+/* The stricter limits while others wait for the memory that the body holds. */
 #define PACE_SHORT_NS (2 * CLOCK_NS_PER_S)
 #define PACE_SHORT_BYTES_PER_S_MIN (128 * 1024)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * refusal - the reasons for which the server itself, not a handler, turns a request away: the one
- * list from which statuses, texts and counters come.
+ * refusal - the reasons for which the server itself, not a handler, refuses a request: one list of
+ * their statuses, texts and counters.
  */
 #ifndef FIRN_NET_HTTP_REFUSAL_H
 #define FIRN_NET_HTTP_REFUSAL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route - which handler a path and method belong to.
+ * route - finds the handler for a path and method.
  *
  * An exact path wins over any prefix ("/ui/" + "*"), a longer prefix over a shorter one; among
- * equals a route that names the method wins over "*". A route for GET takes HEAD too.
+ * equals a route that names the method wins over "*". A route for GET accepts HEAD, too.
  */
 #ifndef FIRN_NET_HTTP_ROUTE_H
 #define FIRN_NET_HTTP_ROUTE_H
@@ -18,7 +18,7 @@ struct route_match {
 struct route_match route_find(const struct net_route *routes, size_t count, struct slice method,
 			      struct slice path);
 
-/* Appends the methods that `path` has, as an Allow header wants them: "GET, HEAD, POST". */
+/* Appends the methods of `path` in the form of an Allow header: "GET, HEAD, POST". */
 void route_add_methods(const struct net_route *routes, size_t count, struct slice path,
 		       struct strbuf *out);
 

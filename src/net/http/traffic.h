@@ -13,7 +13,7 @@ void traffic_count_answer(const struct net_request *request, const struct net_re
 void traffic_add_handler(int change);	  /* +1 begun, -1 ended */
 void traffic_add_connection(int change);  /* +1 opened, -1 closed */
 void traffic_count_evicted(void);	  /* a connection that made room for another */
-void traffic_set_inflight(int64_t bytes); /* of heads, bodies and answers in memory */
+void traffic_set_inflight(int64_t bytes); /* heads, bodies and answers in memory */
 void traffic_count_received(size_t bytes);
 void traffic_count_sent(size_t bytes);
 

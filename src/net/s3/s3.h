@@ -3,10 +3,11 @@
  * s3 - a bucket in object storage that speaks S3's protocol (AWS, Ceph, MinIO, R2, GCS, ...).
  *
  * Requests are signed with the hash of their whole body (net/s3/s3_sign.h), on connections that are
- * kept. What fails for a while (500, 502, 503, 504, 429, 408, 409 of a condition, no connection, a
- * cut answer) is tried five times, with a growing pause; a refusal is not. A clock that the server
- * finds too wrong is corrected by the server's, keys that ended are asked for again: once each.
- * Objects above S3_PIECE_BYTES are sent in pieces of it, so no more than one is in memory.
+ * kept. Temporary failures (500, 502, 503, 504, 429, 408, 409 of a condition, no connection, a
+ * truncated answer) are tried up to five times, with growing pauses; refusals are not. If the
+ * server finds our clock too wrong, its own time is used; if keys have expired, new ones are
+ * fetched: once each. Objects above S3_PIECE_BYTES are sent in pieces of that size, of which at
+ * most one is in memory.
  */
 #ifndef FIRN_NET_S3_S3_H
 #define FIRN_NET_S3_S3_H
@@ -22,7 +23,7 @@ struct s3_options {
 	const char *endpoint; /* http[s]://HOST[:PORT]; NULL: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
 				 else AWS' own of the region */
 	const char *region;   /* NULL: AWS_REGION, AWS_DEFAULT_REGION, else us-east-1 */
-	bool host_style;      /* the bucket's name stands in the host's, not in the path */
+	bool host_style;      /* the bucket's name is part of the host name, not of the path */
 	const char *credentials_file; /* NULL: net/s3/s3_credentials.h says where they come from */
 	const char *ca_file;	      /* NULL: the system's certificates */
 	int64_t retry_ns;	      /* the first pause; 0 = 100 ms */
@@ -30,7 +31,7 @@ struct s3_options {
 	void *clock_context;
 };
 
-/* Does not ask the server yet. ERR_INVALID names what is wrong. bucket->close() frees it. */
+/* Sends no request yet. ERR_INVALID names what is wrong. bucket->close() frees it. */
 MUST_USE int s3_open(const struct s3_options *options, struct bucket **ret, struct err *err);
 
 #endif

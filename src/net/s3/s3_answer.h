@@ -22,13 +22,13 @@ struct s3_list_entry {
 struct s3_list {
 	struct s3_list_entry *entries; /* in the order of the answer: keys, then prefixes */
 	size_t count, capacity;
-	bool is_cut; /* there is more: ask again with `next` */
+	bool is_cut; /* there are more entries: ask again with `next` */
 	struct strbuf next;
 };
 MUST_USE int s3_answer_list(struct slice body, struct s3_list *ret, struct err *err);
 void s3_list_free(struct s3_list *list);
 
-/* The text of the first element of that name; ERR_INVALID when there is none, or it is empty. */
+/* The text of the first element of that name; ERR_INVALID if there is none, or it is empty. */
 MUST_USE int s3_answer_text(struct slice body, const char *name, struct strbuf *out,
 			    struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * s3_credentials - the keys that requests to S3 are signed with, from where AWS' own tools take
- * them. The first of these that is set up counts, and an error of it is the error:
+ * s3_credentials - the keys for signing requests to S3, from the places where AWS' own tools find
+ * them. The first configured source in this list is used, and its error is the result:
  *
  *   a file that was named, or the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
  *     AWS_SESSION_TOKEN
@@ -23,17 +23,17 @@
 
 struct s3_credentials {
 	struct strbuf access_key, secret_key;
-	struct strbuf token;  /* of keys that are lent for a while; or empty */
-	int64_t ask_again_ns; /* when to look again, before they end; of the real clock */
+	struct strbuf token;  /* for temporary keys; or empty */
+	int64_t ask_again_ns; /* when to fetch new keys, before these expire; real clock */
 	const char *from;     /* for messages; static */
 };
 
-/* `file` may be NULL; `tls` is for STS. ERR_NOT_FOUND says where it looked. */
+/* `file` may be NULL; `tls` is for STS. ERR_NOT_FOUND names the places that were searched. */
 MUST_USE int s3_credentials_find(const char *file, struct tls *tls, struct s3_credentials *ret,
 				 struct err *err);
 void s3_credentials_free(struct s3_credentials *credentials); /* wipes them */
 
-/* Pure: the keys of a profile in the text of a shared file; of the metadata services' JSON. */
+/* Pure: the keys of a profile in the text of a shared file; those in a metadata service's JSON. */
 MUST_USE int s3_credentials_of_file(struct slice text, const char *profile,
 				    struct s3_credentials *ret, struct err *err);
 MUST_USE int s3_credentials_of_json(struct slice text, struct s3_credentials *ret, struct err *err);

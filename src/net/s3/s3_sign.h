@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * s3_sign - signatures of requests by AWS Signature Version 4, with the hash of the whole body.
- * Pure functions. The source of the format: "Create a signed AWS API request" in AWS' documents.
+ * s3_sign - signs requests with AWS Signature Version 4, with the hash of the whole body. Pure
+ * functions. Source of the format: "Create a signed AWS API request" in AWS' documentation.
  */
 #ifndef FIRN_NET_S3_S3_SIGN_H
 #define FIRN_NET_S3_S3_SIGN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credentials - what a configuration says of secrets and certificates, read from its files each
- * time, since both are replaced while the server runs. Any thread.
+ * credentials - the secrets and certificates of a configuration, read from their files each time,
+ * because both may be replaced while the server runs. Any thread.
  */
 #ifndef FIRN_REMOTE_ACCESS_CREDENTIALS_H
 #define FIRN_REMOTE_ACCESS_CREDENTIALS_H
@@ -11,13 +11,13 @@
 #include "net/tls.h"
 
 /*
- * Appends the text, or what the file says, without blanks around it. ERR_INVALID when it has what
- * may not stand in a header; errors name the file.
+ * Appends the text, or the content of the file, without surrounding white space. ERR_INVALID if it
+ * has bytes that a header may not have; errors name the file.
  */
 int credentials_add_secret(struct slice text, struct slice file, struct strbuf *out,
 			   struct err *err);
 
-/* The certificates of a client, for HTTP/1.1; tls_unref them. */
+/* Makes a client's TLS configuration for HTTP/1.1; release it with tls_unref. */
 int credentials_tls(const struct http_tls_config *config, struct tls **ret, struct err *err);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kubernetes_stream - the objects of one resource, of one namespace or of all: listed once, and
- * then watched.
+ * kubernetes_stream - lists the objects of one resource, in one namespace or in all, and then
+ * watches them.
  *
- * From the list's version on it watches. A watch that ends, or is cut, goes on from the version of
- * the last whole event; bookmarks move that on. When the server does not know the version any more
- * (410), all is listed anew. Who may list and not watch has the list each half a minute. What fails
- * is tried again after a second, then after 2, 4 ... 30, less a part by chance, so that all hosts
- * of a cluster do not come back at once.
+ * The watch begins at the list's version. A watch that ends or breaks off is resumed from the
+ * version of the last complete event or bookmark. If the server no longer knows that version (410),
+ * the objects are listed again. An account that may list but not watch gets a new list every half
+ * minute. Failures are retried after 1, 2, 4 ... 30 s, minus a random part, so that the hosts of a
+ * cluster do not come back at the same moment.
  *
- * Each request reads the token anew, and a watch lasts two minutes: so a token may change, and a
- * connection that is dead without a word costs that long.
+ * Each request reads the token again, and a watch lasts two minutes: so tokens may change, and a
+ * silently dead connection is noticed after at most two minutes.
  */
 #ifndef FIRN_REMOTE_KUBERNETES_KUBERNETES_STREAM_H
 #define FIRN_REMOTE_KUBERNETES_KUBERNETES_STREAM_H
@@ -32,7 +32,7 @@ enum kubernetes_resource {
 /* "pod", "endpointslice", ...: the role of Prometheus' discovery. */
 extern const char *const kubernetes_resource_roles[KUBERNETES_RESOURCES];
 
-/* All on the thread that runs it. Texts live as long as it runs. */
+/* All callbacks run on the thread that runs it. Texts must live as long as it runs. */
 struct kubernetes_stream {
 	const char *server; /* "https://HOST:PORT" */
 	const struct http_access_config *access;
@@ -40,27 +40,27 @@ struct kubernetes_stream {
 	struct slice namespace_name; /* empty: all */
 	struct slice label_selector, field_selector;
 	/*
-	 * The list is what the server has in memory, in one piece, which costs it little, instead
-	 * of what is newest in the cluster's store, page by page.
+	 * True: the list comes in one piece from the server's cache, which is cheap for it. False:
+	 * page by page from the cluster's store, with the newest data.
 	 */
 	bool may_be_old;
 	const _Atomic bool *stops;
-	bool (*sleep)(void *context, int64_t ns); /* false: it is to stop */
+	bool (*sleep)(void *context, int64_t ns); /* false: stop */
 	void (*begin_list)(void *context);
-	/* Of a list, or of the watch after it. */
+	/* An object of the list, or of the watch after it. */
 	int (*take)(void *context, json_t *object, bool is_there, struct err *err);
 	void (*end_list)(void *context, bool is_whole);
-	void (*tell)(void *context, const struct err *failure); /* NULL: it is well (again) */
+	void (*tell)(void *context, const struct err *failure); /* NULL: it works (again) */
 	void *context;
 	struct budget *memory; /* as in kubernetes_sink */
 };
 
-/* Until `stops`. */
+/* Runs until `stops` is set. */
 void kubernetes_stream_run(const struct kubernetes_stream *stream);
 
 /*
- * One object: handed to `sink`. `path` is that of the URL, escaped. ERR_NOT_FOUND: there is none;
- * ERR_DENIED: we may not ask.
+ * Gets one object and passes it to `sink`. `path` is the URL's, escaped. ERR_NOT_FOUND: there is no
+ * such object; ERR_DENIED: the account may not get it.
  */
 struct kubernetes_lookup {
 	const char *server, *path;
