@@ -8,9 +8,21 @@
 #include "server/persist/store_bucket_int.h"
 #include "server/persist/store_int.h"
 
-#define AGE_NS (60 * CLOCK_NS_PER_S) /* dictionaries that nobody used for that long are given up   \
-				      */
-#define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S) /* a message that tells what is free is always new */
+#define AGE_NS                                                                                     \
+	(60 * CLOCK_NS_PER_S) /* dictionaries that nobody used for that long are given up          \
+			       */
+#define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S)
+
+/* What fails each second, as on a full disk, is told once a minute. */
+static bool may_tell(const struct store_disk *store, int64_t *told_ns)
+{
+	int64_t now_ns = store_now_ns(store);
+
+	if (*told_ns && now_ns >= *told_ns && now_ns - *told_ns < LOG_PAUSE_NS)
+		return false;
+	*told_ns = now_ns;
+	return true;
+}
 
 void store_make_log_ahead(struct store_disk *store)
 {
@@ -26,17 +38,19 @@ void store_make_log_ahead(struct store_disk *store)
 	store_give_log(store);
 	if (!is_mine)
 		return;
-	if (wal_make_ahead(&store->wal, name, &file, &err))
-		log_warn("store", "cannot prepare the next log segment: appends will wait for it",
+	if (wal_make_ahead(&store->wal, name, &file, &err) &&
+	    may_tell(store, &store->ahead_told_ns))
+		log_warn("store",
+			 "cannot prepare the next log segment: appends will wait for it; "
+			 "logged once a minute",
 			 "error=\"%s\"", err.message);
 	store_take_log(store);
 	wal_give_ahead(&store->wal, name, file);
 	store_give_log(store);
 }
 
-int store_disk_tick(struct store *base, struct err *err)
+static int work(struct store_disk *store, struct err *err)
 {
-	struct store_disk *store = store_disk_of(base);
 	int rc;
 
 	assert(!store->options.read_only);
@@ -49,17 +63,30 @@ int store_disk_tick(struct store *base, struct err *err)
 	return rc ? (err_wrap(err, "apply the limits of tenants"), rc) : 0;
 }
 
+int store_disk_tick(struct store *base, struct err *err)
+{
+	struct store_disk *store = store_disk_of(base);
+	struct err cause = { 0 };
+	int rc = work(store, &cause);
+
+	if (rc && rc != -ERR_READ_ONLY && may_tell(store, &store->tick_told_ns))
+		log_error("store",
+			  "background work failed; it is retried every second, "
+			  "logged once a minute",
+			  "error=\"%s\"", cause.message);
+	if (rc && err)
+		*err = cause;
+	return rc;
+}
+
 static void *run(void *context)
 {
 	struct store_disk *store = context;
-	char last_error[ERR_MESSAGE_BYTES] = "";
-	int64_t quiet_until_ns = 0, aged_ns = clock_monotonic_ns();
+	int64_t aged_ns = clock_monotonic_ns();
 
 	pthread_setname_np(pthread_self(), "firn-seal");
 	lock_take(&store->wake_lock);
 	while (!store->stopping) {
-		struct err err = { 0 };
-
 		if (!store->wanted)
 			lock_wait_until(&store->wake, &store->wake_lock,
 					clock_monotonic_ns() + STORE_TICK_NS);
@@ -71,16 +98,7 @@ static void *run(void *context)
 			aged_ns = clock_monotonic_ns();
 			part_cache_age(&store->cache);
 		}
-		if (store_disk_tick(&store->base, &err) && err.code != ERR_READ_ONLY &&
-		    clock_monotonic_ns() >= quiet_until_ns &&
-		    strcmp(last_error, err.message) != 0) {
-			quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
-			memcpy(last_error, err.message, sizeof(last_error));
-			log_error("store",
-				  "background work failed; it is retried every second, "
-				  "logged once a minute",
-				  "error=\"%s\"", err.message);
-		}
+		store_disk_tick(&store->base, NULL);
 		lock_take(&store->wake_lock);
 	}
 	lock_give(&store->wake_lock);

@@ -104,7 +104,8 @@ struct store_disk {
 	bool background_runs;
 	struct lock wake_lock;
 	struct lock_condition wake;
-	bool wanted, stopping; /* guarded by wake_lock */
+	bool wanted, stopping;		     /* guarded by wake_lock */
+	int64_t tick_told_ns, ahead_told_ns; /* of its failures; the background thread's */
 
 	struct lock compact_lock; /* one compaction or scrub at a time; before seal_lock */
 	pthread_t maintenance;
@@ -135,7 +136,7 @@ void store_disk_bucket_stat(struct store *base, struct store_bucket_stat *ret);
 MUST_USE int store_disk_delete(struct store *base, const struct store_delete *order,
 			       uint64_t *ret_number, struct err *err);
 void store_disk_deletes(struct store *base, const struct slice *tenant, struct store_deletes *ret);
-MUST_USE int store_disk_tick(struct store *base, struct err *err);
+int store_disk_tick(struct store *base, struct err *err); /* logs failures */
 void store_disk_close(struct store *base);
 
 /* And what only a store on disk does, as store.h and store_admin.h say. */

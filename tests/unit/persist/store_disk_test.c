@@ -215,6 +215,58 @@ static void a_disk_too_full_for_a_part_gets_room_by_retention(void **state)
 	end(&world);
 }
 
+/* How often what is written to stderr has a text. */
+static unsigned count_told(FILE *log, const char *text)
+{
+	char line[1024];
+	unsigned count = 0;
+
+	rewind(log);
+	while (fgets(line, sizeof(line), log))
+		count += strstr(line, text) != NULL;
+	return count;
+}
+
+static int open_nothing_new(const struct vfs *vfs, const char *path, unsigned int flags,
+			    struct vfs_file **ret)
+{
+	return flags & VFS_CREATE ? -ENOSPC : open_on_disk(vfs, path, flags, ret);
+}
+
+/* It looks each second for hours. */
+static void what_a_full_disk_prevents_is_told_once_a_minute(void **state)
+{
+	int real_stderr = dup(STDERR_FILENO);
+	FILE *log = tmpfile();
+	struct world world;
+	struct vfs *disk;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	store_close(world.store);
+	world.options.seal_age_ns = CLOCK_NS_PER_S;
+	must(store_open(&world.options, &world.store, &err), &err);
+	append(&world, 0);
+	disk = (struct vfs *)(uintptr_t)world.options.vfs;
+	open_on_disk = disk->open;
+	disk->open = open_nothing_new;
+	dup2(fileno(log), STDERR_FILENO);
+	for (unsigned second = 0; second < 180; second++) {
+		world.now_ns += CLOCK_NS_PER_S;
+		assert_int_equal(store_tick(world.store, &err), -ERR_NO_SPACE);
+	}
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	assert_int_equal(count_told(log, "background work failed"), 3);
+	assert_in_range(count_told(log, ""), 3, 6); /* the log's next segment besides */
+	fclose(log);
+	disk->open = open_on_disk;
+	must(store_tick(world.store, &err), &err);
+	assert_int_equal(parts_of(&world), 1);
+	end(&world);
+}
+
 static void full_disk_is_seen_when_the_store_is_opened(void **state)
 {
 	struct append_result result;
@@ -413,6 +465,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_compacted_does_not_keep_others_from_it),
 		cmocka_unit_test(a_disk_too_full_for_a_part_gets_room_by_retention),
 		cmocka_unit_test(full_disk_is_seen_when_the_store_is_opened),
+		cmocka_unit_test(what_a_full_disk_prevents_is_told_once_a_minute),
 		cmocka_unit_test(backup_of_a_running_store_opens_with_all_that_was_acknowledged),
 		cmocka_unit_test(backup_does_not_follow_the_store_it_was_made_of),
 		cmocka_unit_test(backup_refuses_a_directory_with_content),
