@@ -26,6 +26,7 @@
 
 /* Of the agent's threads: the programs that it watches come first. */
 #define NICE 5
+#define LATE_SETTLE_NS CLOCK_NS_PER_S /* at the end, for what started just before it */
 
 /* The one window that goes back and forth between the threads. */
 enum window_state {
@@ -349,9 +350,14 @@ static void log_balance(void)
 
 void agent_stop(struct agent *agent)
 {
+	agent_finish(agent, LATE_SETTLE_NS);
+}
+
+void agent_finish(struct agent *agent, int64_t wait_ns)
+{
 	if (!agent)
 		return;
-	drain_stop(agent->drain);
+	drain_stop(agent->drain, wait_ns);
 	pthread_join(agent->drain_thread, NULL);
 	pthread_join(agent->report_thread, NULL);
 	log_balance();

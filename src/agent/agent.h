@@ -99,6 +99,12 @@ void agent_set_config(struct agent *agent, struct agent_config *config);
  */
 void agent_stop(struct agent *agent);
 
+/*
+ * The same, but the last samples wait up to `wait_ns` for unwind tables that are being built, where
+ * agent_stop waits a second: those of a program of 500 MB take longer than the program may run.
+ */
+void agent_finish(struct agent *agent, int64_t wait_ns);
+
 /* Waits until at least one report window has been delivered or timeout; for tests and record. */
 bool agent_wait_window(struct agent *agent, int64_t timeout_ns);
 

@@ -38,7 +38,6 @@
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
 #define ATTRIBUTES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define CONTAINERS_SETTLE_NS (100 * CLOCK_NS_PER_MS)
-#define LATE_SETTLE_NS CLOCK_NS_PER_S	     /* at the end, for what started just before it */
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
 
 struct drain {
@@ -51,6 +50,7 @@ struct drain {
 	struct counts_key key; /* of the sample at hand */
 	unsigned keep;	       /* enum counts_keep */
 	struct kernel_symbols kernel_symbols;
+	_Atomic int64_t settle_ns; /* see drain_stop */
 	struct kernel_image kernel_image;
 	struct jit *jit;
 	struct runtimes *runtimes;
@@ -512,7 +512,7 @@ static void walk_late_samples(struct drain *drain)
 /* No more samples come: those that still wait do so for a moment. */
 static void finish_late_samples(struct drain *drain)
 {
-	int64_t end_ns = clock_monotonic_ns() + LATE_SETTLE_NS, now_ns;
+	int64_t end_ns = clock_monotonic_ns() + atomic_load(&drain->settle_ns), now_ns;
 
 	walk_late_samples(drain);
 	while (drain->late.count && (now_ns = clock_monotonic_ns()) < end_ns) {
@@ -883,8 +883,9 @@ void *drain_run(void *data)
 	return NULL;
 }
 
-void drain_stop(struct drain *drain)
+void drain_stop(struct drain *drain, int64_t settle_ns)
 {
+	atomic_store(&drain->settle_ns, settle_ns);
 	eventfd_write(drain->stop_fd, 1);
 }
 

@@ -67,7 +67,8 @@ void *drain_run(void *drain);
 /* Holds from the next window on, and is freed by the drain. Any thread. */
 void drain_set_config(struct drain *drain, struct agent_config *config);
 
-void drain_stop(struct drain *drain); /* from any thread; returns at once */
+/* From any thread; returns at once. The last samples wait so long for what their stacks lack. */
+void drain_stop(struct drain *drain, int64_t settle_ns);
 void drain_free(struct drain *drain); /* after drain_run has returned, or never ran */
 
 void drain_metrics_register(void); /* once per process */

@@ -22,6 +22,7 @@
 #include "server/resolve/resolver.h"
 
 #define EXIT_CANNOT_RUN 127		    /* as shells say */
+#define TABLES_WAIT_NS (5 * CLOCK_NS_PER_S) /* at the end, if stacks lack unwind tables */
 #define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S) /* for who sends SIGTERM: frames that wait say so */
 
 struct record_verb_options {
@@ -334,7 +335,10 @@ static int record(const struct record_verb_options *values, const struct option_
 		rc = err_set_errno(err, exec_errno, "run \"%s\"", operands->items[0]);
 	else if (!rc && wait_end(values, &command, pids, count, &status) == SIGTERM)
 		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
-	agent_stop(agent);
+	if (names_until_ns)
+		agent_stop(agent);
+	else
+		agent_finish(agent, TABLES_WAIT_NS);
 	if (!rc)
 		rc = write_profile(values, format, &recording, names_until_ns, err);
 	if (!rc)
