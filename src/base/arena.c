@@ -132,6 +132,14 @@ void arena_init(struct arena *arena, size_t budget_bytes)
 	*arena = (struct arena){ .budget_bytes = budget_bytes };
 }
 
+static void drop_chunk(struct arena_chunk *chunk)
+{
+	if (chunk->capacity < SPARE_FROM_BYTES)
+		free(chunk);
+	else
+		put_spare(chunk);
+}
+
 void arena_free(struct arena *arena)
 {
 	struct arena_chunk *chunk = arena->chunks;
@@ -139,10 +147,7 @@ void arena_free(struct arena *arena)
 	while (chunk) {
 		struct arena_chunk *next = chunk->next;
 
-		if (chunk->capacity < SPARE_FROM_BYTES)
-			free(chunk);
-		else
-			put_spare(chunk);
+		drop_chunk(chunk);
 		chunk = next;
 	}
 	arena_init(arena, arena->budget_bytes);
@@ -189,6 +194,21 @@ void *arena_alloc(struct arena *arena, size_t size)
 	chunk->used += size;
 	arena->used_bytes += size;
 	return memory;
+}
+
+void arena_drop(struct arena *arena, const void *object, size_t size)
+{
+	struct arena_chunk **at = &arena->chunks, *chunk;
+
+	size = (size + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
+	while (*at && ((*at)->bytes != object || (*at)->used != size))
+		at = &(*at)->next;
+	chunk = *at;
+	if (!chunk)
+		return;
+	*at = chunk->next;
+	arena->used_bytes -= size;
+	drop_chunk(chunk);
 }
 
 void *arena_alloc_array(struct arena *arena, size_t count, size_t size)

@@ -34,6 +34,10 @@ size_t arena_age_spares(void);
 /* Zeroed, 16-byte aligned. NULL when over budget. */
 void *arena_alloc(struct arena *arena, size_t size);
 
+/* Frees an object before the rest, if it is large enough to have a chunk of its own. Accepts NULL.
+ */
+void arena_drop(struct arena *arena, const void *object, size_t size);
+
 /* Copies with a NUL after it. An empty slice when over budget. */
 struct slice arena_copy(struct arena *arena, struct slice s);
 

@@ -394,3 +394,14 @@ void *work_grown(struct arena *arena, const void *old, size_t element_bytes, siz
 	*capacity = wanted;
 	return grown;
 }
+
+void *work_regrown(struct arena *arena, void *old, size_t element_bytes, size_t count,
+		   size_t *capacity)
+{
+	size_t old_bytes = *capacity * element_bytes;
+	void *grown = work_grown(arena, old, element_bytes, count, capacity);
+
+	if (grown && old)
+		arena_drop(arena, old, old_bytes);
+	return grown;
+}

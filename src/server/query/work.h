@@ -133,6 +133,13 @@ void *work_grown(struct arena *arena, const void *old, size_t element_bytes, siz
 	((count) < (capacity) ||                                                                   \
 	 ((pointer) = work_grown((arena), (pointer), sizeof(*(pointer)), (count), &(capacity))))
 
+/* The same of an array into which nothing points: the old one is dropped. */
+#define WORK_REGROW(arena, pointer, count, capacity)                                               \
+	((count) < (capacity) ||                                                                   \
+	 ((pointer) = work_regrown((arena), (pointer), sizeof(*(pointer)), (count), &(capacity))))
+void *work_regrown(struct arena *arena, void *old, size_t element_bytes, size_t count,
+		   size_t *capacity);
+
 /* Arithmetic that stops at the ends of int64. */
 static inline int64_t work_add(int64_t a, int64_t b)
 {

@@ -132,6 +132,35 @@ static void arena_objects_do_not_overlap(void **state)
 	arena_free(&arena);
 }
 
+static void arena_drops_what_has_a_chunk_of_its_own(void **state)
+{
+	struct arena arena;
+	char *small, *large[3];
+
+	(void)state;
+	arena_init(&arena, (size_t)3 << 20);
+	for (size_t i = 0; i < 3; i++) {
+		large[i] = arena_alloc(&arena, ((size_t)1 << 20) - 1000);
+		assert_non_null(large[i]);
+		large[i][0] = (char)i;
+	}
+	small = arena_alloc(&arena, 7);
+	small[0] = 's';
+	assert_null(arena_alloc(&arena, (size_t)1 << 20));
+	arena_drop(&arena, small, 7);
+	arena_drop(&arena, large[1], ((size_t)1 << 20) - 1000);
+	arena_drop(&arena, NULL, 0);
+	assert_non_null(arena_alloc(&arena, ((size_t)1 << 20) - 1000));
+	assert_int_equal(large[0][0], 0);
+	assert_int_equal(large[2][0], 2);
+	arena_drop(&arena, large[0], ((size_t)1 << 20) - 1000);
+	arena_drop(&arena, large[2], ((size_t)1 << 20) - 1000);
+	small = arena_alloc(&arena, 7);
+	assert_int_equal(small[0], 0);
+	arena_free(&arena);
+	assert_int_equal(arena.used_bytes, 0);
+}
+
 static void arena_clears_what_was_used_before(void **state)
 {
 	struct arena arena;
@@ -336,6 +365,7 @@ int main(void)
 		cmocka_unit_test(grow_doubles_the_capacity),
 		cmocka_unit_test(arena_gives_aligned_zeroes),
 		cmocka_unit_test(arena_objects_do_not_overlap),
+		cmocka_unit_test(arena_drops_what_has_a_chunk_of_its_own),
 		cmocka_unit_test(arena_clears_what_was_used_before),
 		cmocka_unit_test(arena_gives_up_what_nobody_takes),
 		cmocka_unit_test(arena_refuses_over_its_budget_and_remembers),

@@ -197,8 +197,8 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 					      .unresolved = seen->unresolved,
 					      .address = seen->address };
 
-		if (!WORK_GROW(&table->work->arena, table->functions, table->functions_count,
-			       table->functions_capacity))
+		if (!WORK_REGROW(&table->work->arena, table->functions, table->functions_count,
+				 table->functions_capacity))
 			return IDMAP_NONE;
 		made.name = arena_copy(table->strings, seen->name);
 		id = (uint32_t)table->functions_count++;
