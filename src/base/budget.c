@@ -49,6 +49,23 @@ void budget_force(struct budget *budget, size_t bytes)
 					  memory_order_relaxed);
 }
 
+bool budget_take_alone(struct budget *budget, size_t bytes, size_t others)
+{
+	int64_t before;
+
+	if (!budget)
+		return true;
+	before = used(budget);
+	do {
+		if (before > (int64_t)others)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&budget->used_bytes, &before, before + (int64_t)bytes, memory_order_relaxed,
+		memory_order_relaxed));
+	budget_force(budget->parent, bytes);
+	return true;
+}
+
 void budget_give(struct budget *budget, size_t bytes)
 {
 	for (; budget; budget = budget->parent)

@@ -26,6 +26,8 @@ struct budget {
 /* NULL stands for no limit in all of these. */
 MUST_USE bool budget_take(struct budget *budget, size_t bytes); /* false: nothing was taken */
 void budget_force(struct budget *budget, size_t bytes);
+/* By force, if not more than `others` is used: one may have more than there is for all. */
+MUST_USE bool budget_take_alone(struct budget *budget, size_t bytes, size_t others);
 void budget_give(struct budget *budget, size_t bytes);
 
 /*

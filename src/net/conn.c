@@ -8,7 +8,7 @@
 #include "net/tls.h"
 #include "net/http/traffic.h"
 
-#define OUT_BYTES_MAX (256u * 1024) /* pulled at a time */
+#define OUT_BYTES_MAX (64u * 1024)  /* pulled at a time: a copy, while who reads is slow */
 #define OUT_KEPT_BYTES (32u * 1024) /* buffer kept by a quiet connection */
 #define WRITES_PER_RUN 8u	    /* then others have their turn */
 #define FIRST_READ_BYTES (4u * 1024)

@@ -21,6 +21,8 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+struct budget; /* base/budget.h */
+
 enum net_protocol { NET_HTTP1, NET_HTTP2 };
 enum net_rpc { NET_RPC_NONE, NET_RPC_GRPC, NET_RPC_GRPC_WEB, NET_RPC_GRPC_WEB_TEXT };
 
@@ -43,7 +45,11 @@ struct net_request {
 	const _Atomic bool
 		*cancelled;	/* becomes true once the client has gone; long handlers poll it */
 	int64_t deadline_at_ns; /* monotonic; 0 = none (grpc-timeout) */
+	const struct budget *answers; /* what all answers hold; NULL = nobody counts */
 };
+
+/* True while others have large answers that they did not read yet: go easy on memory. */
+bool net_request_others_read(const struct net_request *request);
 
 struct slice net_request_header(const struct net_request *request, const char *name); /* or empty */
 /*
@@ -74,14 +80,28 @@ struct net_response {
 	struct slice static_body; /* used instead of body if data != NULL: bytes that outlive the
 				     server */
 	bool precompressed;	  /* do not compress (content-encoding given in headers) */
+	/* For net_response_pay; the server's to set. */
+	struct budget *memory; /* NULL = nobody counts */
+	size_t paid_bytes;
+	bool is_refused;
 };
+
+/*
+ * Pays for a body of `bytes`, before it is made or, with what it has by then, after: a large one
+ * counts from there on, and not only when it waits to be sent. False: answers that others did not
+ * read have all memory for that, and whatever the handler says, the client is told to try again.
+ */
+MUST_USE bool net_response_pay(struct net_response *response, size_t bytes);
 
 /* An error answer for either world: gRPC status or HTTP status with a JSON body {"error","code"}.
  */
 void net_response_error(const struct net_request *request, struct net_response *response,
 			const struct err *err);
 
-/* Copies what a handler filled in, except for gRPC; appends the body to that of `to`. */
+/*
+ * Copies what handlers fill in, except for gRPC, into a response that has no body yet and pays for
+ * it; without room for that, `to` is a refusal.
+ */
 void net_response_copy(const struct net_response *from, struct net_response *to);
 
 typedef void net_handler_f(void *context, const struct net_request *request,
@@ -144,9 +164,8 @@ struct net_route {
 #define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY: handlers may wait for each other */
 
 struct net_server;
-struct budget; /* base/budget.h */
-struct hosts;  /* net/http/hosts.h */
-struct tls;    /* net/tls.h */
+struct hosts; /* net/http/hosts.h */
+struct tls;   /* net/tls.h */
 
 struct net_server_options {
 	const char *address; /* "127.0.0.1:7070", "[::1]:0"; port 0 = any free */

@@ -33,6 +33,7 @@ struct exchange *exchange_new(struct http_service *service, enum net_protocol pr
 	exchange->request.protocol = protocol;
 	exchange->request.peer = slice_from(mem_strndup(peer.data, peer.len), peer.len);
 	exchange->request.cancelled = &exchange->cancelled;
+	exchange->request.answers = &service->answers;
 	pace_begin(&exchange->pace, now_ns);
 	return exchange;
 }
@@ -144,18 +145,19 @@ size_t exchange_read(struct exchange *exchange, uint8_t *to, size_t length, bool
 	return read + more;
 }
 
-/* Pays for the answer; a single large one may have more than there is for all. */
-static bool pay_answer(struct exchange *exchange)
+/* Pays for the answer as it is now; what was paid for more than that is given back. */
+static bool pay_answer(struct exchange *exchange, struct net_response *response)
 {
 	struct budget *budget = &exchange->service->answers;
 	size_t bytes = exchange->answer.owned.len;
 
-	if (bytes > SMALL_ANSWER_BYTES && !exchange->answer.is_begun &&
-	    atomic_load(&budget->used_bytes) > SMALL_ANSWER_BYTES) {
-		if (!budget_take(budget, bytes))
-			return false;
-	} else {
+	if (exchange->answer.is_begun) {
 		budget_force(budget, bytes);
+	} else {
+		if (!net_response_pay(response, bytes))
+			return false;
+		budget_give(budget, response->paid_bytes - bytes);
+		response->paid_bytes = 0;
 	}
 	exchange->answer_bytes = bytes;
 	return true;
@@ -168,7 +170,7 @@ static void answer(struct exchange *exchange, struct net_response *response)
 	if (!exchange->answer.is_begun)
 		add_headers(exchange);
 	give_body(exchange);
-	if (pay_answer(exchange)) {
+	if (pay_answer(exchange, response)) {
 		traffic_count_answer(&exchange->request, response);
 		return;
 	}
@@ -184,7 +186,7 @@ static void answer_refusal(struct exchange *exchange, enum refusal refusal, cons
 	struct net_response response;
 
 	refusal_count(refusal);
-	response_init(&response);
+	response_init(&response, &exchange->service->answers);
 	response_refuse(&exchange->request, refusal, detail, &response);
 	if (refusal == REFUSAL_METHOD) {
 		struct strbuf methods = { 0 };
@@ -660,7 +662,7 @@ static void run_stream(struct exchange *exchange)
 
 	exchange->wants_more = !code && !exchange->is_last;
 	if (!exchange->wants_more) {
-		response_init(&response);
+		response_init(&response, &exchange->service->answers);
 		if (code < 0)
 			net_response_error(&exchange->request, &response, &err);
 		else
@@ -680,7 +682,7 @@ static void run_handler(struct exchange *exchange)
 {
 	struct net_response response;
 
-	response_init(&response);
+	response_init(&response, &exchange->service->answers);
 	exchange->route->handler(exchange->route->context, &exchange->request, &response);
 	answer(exchange, &response);
 	response_fini(&response);

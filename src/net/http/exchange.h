@@ -47,6 +47,7 @@ struct http_service {
 
 #define SERVICE_ANSWERS_SHARE 3 /* a third of the budget */
 #define SMALL_ANSWER_BYTES ((size_t)64 << 10)
+#define SMALL_ANSWERS_SHARE 8 /* of these */
 
 /* True if the budget for answers is short. */
 static inline bool service_answers_are_short(const struct http_service *service)

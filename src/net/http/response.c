@@ -41,9 +41,10 @@ static const struct {
 	[ERR_QUOTA] = { 422, GRPC_INVALID_ARGUMENT, 0 },
 };
 
-void response_init(struct net_response *response)
+void response_init(struct net_response *response, struct budget *memory)
 {
 	*response = (struct net_response){
+		.memory = memory,
 		.status = 200,
 		.content_type = "application/octet-stream",
 		.grpc_status = GRPC_OK,
@@ -54,6 +55,8 @@ void response_fini(struct net_response *response)
 {
 	strbuf_free(&response->body);
 	strbuf_free(&response->headers);
+	budget_give(response->memory, response->paid_bytes);
+	response->paid_bytes = 0;
 }
 
 static void write_json_error(struct net_response *response, const char *code, const char *message)
@@ -109,8 +112,41 @@ static void fill_error(const struct net_request *request, struct net_response *r
 		strbuf_clear(&response->body);
 }
 
+/* What small answers have at most, as a rule. */
+static size_t small_share(const struct budget *memory)
+{
+	return (size_t)memory->max_bytes / SMALL_ANSWERS_SHARE;
+}
+
+bool net_request_others_read(const struct net_request *request)
+{
+	return request->answers && atomic_load(&request->answers->used_bytes) >
+					   (int64_t)(2 * small_share(request->answers));
+}
+
+bool net_response_pay(struct net_response *response, size_t bytes)
+{
+	size_t more = bytes > response->paid_bytes ? bytes - response->paid_bytes : 0;
+
+	if (response->is_refused)
+		return false;
+	if (bytes <= SMALL_ANSWER_BYTES)
+		budget_force(response->memory, more);
+	else if (response->memory && !budget_take(response->memory, more) &&
+		 !budget_take_alone(response->memory, more,
+				    response->paid_bytes + small_share(response->memory)))
+		response->is_refused = true;
+	if (!response->is_refused)
+		response->paid_bytes += more;
+	return !response->is_refused;
+}
+
 void net_response_copy(const struct net_response *from, struct net_response *to)
 {
+	assert(!to->body.len);
+	to->is_refused |= from->is_refused;
+	if (!net_response_pay(to, from->body.len))
+		return;
 	to->status = from->status;
 	to->content_type = from->content_type;
 	to->precompressed = from->precompressed;

@@ -8,7 +8,8 @@
 
 #include "net/http/exchange.h"
 
-void response_init(struct net_response *response); /* the presets of net/server.h */
+/* The presets of net/server.h; `memory` pays for large bodies. NULL = nobody does. */
+void response_init(struct net_response *response, struct budget *memory);
 void response_fini(struct net_response *response);
 
 /* Fills the response with a refusal; `detail` replaces the default text if not NULL. */

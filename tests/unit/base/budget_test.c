@@ -62,12 +62,31 @@ static void force_is_noticed(void **state)
 	assert_true(budget_take(NULL, SIZE_MAX));
 }
 
+static void one_may_have_more_than_there_is_for_all(void **state)
+{
+	struct budget process = { .max_bytes = 100 };
+	struct budget one = { .max_bytes = 80, .parent = &process };
+
+	(void)state;
+	budget_force(&one, 11);
+	assert_false(budget_take_alone(&one, 200, 10));
+	assert_int_equal(one.used_bytes, 11);
+	assert_true(budget_take_alone(&one, 200, 11));
+	assert_int_equal(one.used_bytes, 211);
+	assert_int_equal(process.used_bytes, 211);
+	assert_false(budget_take_alone(&one, 1, 11));
+	budget_give(&one, 211);
+	assert_int_equal(process.used_bytes, 0);
+	assert_true(budget_take_alone(NULL, SIZE_MAX, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_parent_pays_too),
 		cmocka_unit_test(a_refusal_says_whose_it_is),
 		cmocka_unit_test(force_is_noticed),
+		cmocka_unit_test(one_may_have_more_than_there_is_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,17 @@ static inline void engine_fake_parameter(void *context, const struct net_request
 	strbuf_free(&value);
 }
 
+/* Pays for more than there is before it makes the rest of its body. */
+static inline void engine_fake_pay(void *context, const struct net_request *request,
+				   struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	strbuf_add_text(&response->body, "begun");
+	if (net_response_pay(response, 700 << 10))
+		strbuf_add_text(&response->body, ", and paid for");
+}
+
 /* A streamed call: counts messages and their bytes, refuses the message "bad". */
 struct engine_fake_count {
 	size_t messages, bytes;
@@ -157,6 +168,7 @@ static const struct net_stream engine_fake_watch = { .message = engine_fake_watc
 static const struct net_route engine_fake_routes[] = {
 	{ "GET", "/", engine_fake_echo, NULL, 0, NULL, NET_ROLE_NONE, false },
 	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL, NET_ROLE_NONE, false },
+	{ "GET", "/paid", engine_fake_pay, NULL, 0, NULL, NET_ROLE_NONE, false },
 	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL, NET_ROLE_NONE,
 	  false },
 	{ "POST", "/unread", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL, NET_ROLE_NONE,

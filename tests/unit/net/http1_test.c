@@ -364,6 +364,27 @@ static void lets_bodies_wait_for_the_budget(void **state)
 	engine_fake_free(&fake);
 }
 
+static void refuses_what_others_have_the_memory_for(void **state)
+{
+	struct engine_fake fake;
+
+	(void)state;
+	engine_fake_init(&fake, http1_new);
+	budget_force(&fake.service.answers, 900 << 10);
+	engine_fake_feed(&fake, SLICE_LITERAL("GET /paid HTTP/1.1\r\n" HOST "\r\n"));
+	engine_fake_run(&fake);
+	assert_memory_equal(strbuf_text(&fake.out), "HTTP/1.1 503", 12);
+	assert_non_null(strstr(strbuf_text(&fake.out), "\r\nretry-after: 1\r\n"));
+	assert_null(strstr(strbuf_text(&fake.out), "begun"));
+	assert_int_equal(fake.service.answers.used_bytes, 900 << 10);
+	budget_give(&fake.service.answers, 900 << 10);
+	engine_fake_feed(&fake, SLICE_LITERAL("GET /paid HTTP/1.1\r\n" HOST "\r\n"));
+	engine_fake_run(&fake);
+	assert_non_null(strstr(strbuf_text(&fake.out), "begun, and paid for"));
+	assert_int_equal(fake.service.answers.used_bytes, 0);
+	engine_fake_free(&fake);
+}
+
 static void refuses_when_the_budget_stays_empty(void **state)
 {
 	struct engine_fake fake;
@@ -444,6 +465,7 @@ int main(void)
 		cmocka_unit_test(ends_what_is_late),
 		cmocka_unit_test(ends_a_body_that_drips),
 		cmocka_unit_test(lets_bodies_wait_for_the_budget),
+		cmocka_unit_test(refuses_what_others_have_the_memory_for),
 		cmocka_unit_test(refuses_when_the_budget_stays_empty),
 		cmocka_unit_test(refuses_when_the_queue_is_full),
 		cmocka_unit_test(tells_the_handler_that_the_client_has_gone),

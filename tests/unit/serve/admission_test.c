@@ -13,6 +13,9 @@
 
 #include <cmocka.h>
 
+#include "base/budget.h"
+#include "net/server.h"
+
 /* A thread that takes a turn; what it got is read after it was joined. */
 struct asker {
 	struct admission *admission;
@@ -116,6 +119,41 @@ static void small_queries_do_not_wait_for_large_ones(void **state)
 	admission_give(admission, large[1]);
 	admission_give(admission, small[1]);
 	admission_give(admission, third.seat);
+	admission_free(admission);
+}
+
+static void middle_ones_are_large_while_answers_are_unread(void **state)
+{
+	struct budget answers = { .max_bytes = 100 };
+	const struct net_request request = { .answers = &answers };
+	struct admission_ask ask = { .request = &request,
+				     .client = SLICE_LITERAL("a"),
+				     .size = ADMISSION_MIDDLE,
+				     .at_once = true };
+	struct admission *admission = admission_new(4, 8);
+	struct admission_seat *seats[4] = { 0 };
+	struct asker waiting = { .ask = { .request = &request } };
+	struct err err;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(admission_take(admission, &ask, &seats[i], &err), 0);
+	budget_force(&answers, 60);
+	assert_int_equal(admission_take(admission, &ask, &seats[3], &err), -ERR_BUSY);
+	start(&waiting, admission, "b", ADMISSION_MIDDLE);
+	admission_give(admission, seats[0]); /* two are left, which is enough */
+	assert_int_equal(admission_waiting(admission), 1);
+	seats[0] = take_now(admission, "c", ADMISSION_SMALL);
+	assert_non_null(seats[0]);
+	budget_give(&answers, 60);
+	assert_int_equal(admission_take(admission, &ask, &seats[3], &err), 0);
+	admission_give(admission, seats[1]);
+	join(&waiting);
+	assert_int_equal(waiting.rc, 0);
+	admission_give(admission, seats[0]);
+	admission_give(admission, seats[2]);
+	admission_give(admission, seats[3]);
+	admission_give(admission, waiting.seat);
 	admission_free(admission);
 }
 
@@ -307,8 +345,11 @@ static void *ask_often(void *context)
 {
 	struct crowd *crowd = context;
 	int number = atomic_fetch_add(&crowd->number, 1);
-	const struct admission_ask ask = { .client = slice_from(&"abcd"[number % 4], 1),
-					   .size = (enum admission_size)(number % 3) };
+	struct budget unread = { .used_bytes = number % 8 < 4 ? 100 : 0, .max_bytes = 100 };
+	const struct net_request request = { .answers = &unread };
+	const struct admission_ask ask = { .request = &request,
+					   .client = slice_from(&"abcd"[number % 4], 1),
+					   .size = (enum admission_size)(number % 4) };
 
 	for (int i = 0; i < ROUNDS; i++) {
 		struct admission_seat *seat;
@@ -350,6 +391,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clients_take_turns_in_a_round),
 		cmocka_unit_test(small_queries_do_not_wait_for_large_ones),
+		cmocka_unit_test(middle_ones_are_large_while_answers_are_unread),
 		cmocka_unit_test(who_asks_to_be_alone_gets_it_next),
 		cmocka_unit_test(queue_is_bounded),
 		cmocka_unit_test(a_tenant_leaves_a_seat_to_others),

@@ -29,6 +29,8 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 
 /* The JSON of docs/api.md: query, totals, functions, nodes. */
 void render_json(const struct tree *tree, struct strbuf *out);
+/* About how many bytes that takes. */
+size_t render_json_bytes(const struct tree *tree);
 
 /*
  * Parts of it, as members of the open object: the header of short answers about a tree; a type; a

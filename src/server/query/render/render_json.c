@@ -11,6 +11,11 @@
 #include "server/query/diff/series_noise.h"
 #include "server/query/tree/unresolved.h"
 
+/* About; with their keys and usual numbers. */
+#define NODE_BYTES 80u
+#define NODE_DIFF_BYTES 130u
+#define FUNCTION_BYTES 60u
+
 static int64_t whole_ms(int64_t ns)
 {
 	int64_t rest = ns % CLOCK_NS_PER_MS;
@@ -143,6 +148,15 @@ static void write_node(struct json *json, const struct tree *tree, uint32_t numb
 		json_member_bool(json, "inlined", true);
 	}
 	json_close_object(json);
+}
+
+size_t render_json_bytes(const struct tree *tree)
+{
+	size_t bytes = (size_t)tree->nodes_count * (tree->base ? NODE_DIFF_BYTES : NODE_BYTES);
+
+	for (uint32_t i = 0; i < tree->functions_count; i++)
+		bytes += tree->functions[i].name.len + tree->functions[i].file.len + FUNCTION_BYTES;
+	return bytes;
 }
 
 void render_json(const struct tree *tree, struct strbuf *out)

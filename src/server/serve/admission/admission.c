@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "net/server.h"
 
 #define RUNNING_MIN 4u
 #define SERVED_KEPT 128u /* clients and tenants whose last turn is remembered */
@@ -17,6 +18,7 @@ struct admission_seat {
 	struct admission_seat *previous,
 		*next; /* of those that wait, oldest first; or of those that run, or joined */
 	uint64_t client, tenant; /* tenant 0: they are not told apart */
+	const struct net_request *request;
 	enum admission_size size;
 	bool is_settled; /* granted, or: */
 	bool is_evicted; /* another tenant got its place in the queue */
@@ -118,12 +120,18 @@ static bool has_its_seats(const struct admission *admission, uint64_t tenant)
 	       count_of_tenant(&admission->active, tenant) >= admission->running_max - 1;
 }
 
+static bool is_large(const struct admission_seat *seat)
+{
+	return seat->size > ADMISSION_MIDDLE ||
+	       (seat->size == ADMISSION_MIDDLE && net_request_others_read(seat->request));
+}
+
 static uint32_t large_running(const struct admission *admission)
 {
 	uint32_t count = 0;
 
 	for (const struct admission_seat *seat = admission->active.first; seat; seat = seat->next)
-		count += seat->size != ADMISSION_SMALL;
+		count += is_large(seat);
 	return count;
 }
 
@@ -146,7 +154,7 @@ static bool fits(const struct admission *admission, const struct admission_seat 
 	    has_its_seats(admission, seat->tenant))
 		return false;
 	return admission->active.count < admission->running_max &&
-	       (seat->size == ADMISSION_SMALL || large_running(admission) < admission->large_max);
+	       (!is_large(seat) || large_running(admission) < admission->large_max);
 }
 
 /* When the client had its last turn; 0: none that is remembered. */
@@ -344,6 +352,7 @@ static struct admission_seat *new_seat(const struct admission_ask *ask)
 	seat->client = hash_bytes(ask->client.data, ask->client.len);
 	if (ask->has_tenant)
 		seat->tenant = hash_bytes(ask->tenant.data, ask->tenant.len) | 1;
+	seat->request = ask->request;
 	seat->size = ask->size;
 	lock_condition_init(&seat->wake);
 	return seat;

@@ -33,10 +33,16 @@
 
 struct admission;
 struct admission_seat;
+struct net_request; /* net/server.h */
 
-enum admission_size { ADMISSION_SMALL, ADMISSION_LARGE, ADMISSION_ALONE };
+/*
+ * A middle one counts as large while large answers are unread (net_request_others_read): what they
+ * and the queries that run hold is bounded together.
+ */
+enum admission_size { ADMISSION_SMALL, ADMISSION_MIDDLE, ADMISSION_LARGE, ADMISSION_ALONE };
 
 struct admission_ask {
+	const struct net_request *request; /* until the seat is given back */
 	struct slice client; /* bytes that tell clients apart; only their hash is kept */
 	bool has_tenant;     /* tenants are told apart */
 	struct slice tenant; /* likewise; "" is one of them */

@@ -256,6 +256,8 @@ static int export(const struct query_request *query, const struct tree *tree,
 
 	if (!rc)
 		rc = query_request_check_size(query, render_export_bytes(as, tree), err);
+	if (!rc)
+		rc = query_request_pay(response, (size_t)render_export_bytes(as, tree), err);
 	if (rc)
 		return rc;
 	as->write(tree, &asked, &response->body);
@@ -290,6 +292,8 @@ static int render(const struct query_request *query, const struct tree *tree, st
 	} else if (slice_is(format, "flamegraph")) {
 		render_flamegraph_text(tree, 0.005, out);
 	} else if (slice_is(format, "json")) {
+		if (query_request_pay(response, render_json_bytes(tree), err))
+			return -(int)err->code;
 		response->content_type = "application/json";
 		render_json(tree, out);
 	} else if (slice_is(format, "binary")) {

@@ -60,6 +60,8 @@ static int render(const struct wanted *wanted, const struct tree *tree,
 {
 	response->content_type = "application/json";
 	if (wanted->format == DIFF_JSON) {
+		if (query_request_pay(response, render_json_bytes(tree), err))
+			return -(int)err->code;
 		render_json(tree, &response->body);
 	} else if (wanted->format == DIFF_TABLE) {
 		render_table_json(tree, &response->body);
@@ -134,6 +136,7 @@ void answer_diff(void *context, const struct net_request *request, struct net_re
 
 	if (!rc) {
 		rc = answer(context, request, response, &query, &err);
+		query_request_answered(&query, rc, response);
 		query_request_end(&query);
 	}
 	if (rc)

@@ -11,6 +11,7 @@
 
 #define QUERY_REQUEST_DEADLINE_NS (60 * CLOCK_NS_PER_S)
 #define LARGE_STACKS ((uint64_t)1 << 18) /* of all segments of a query that is a large one */
+#define MIDDLE_STACKS (LARGE_STACKS / 32)
 
 /* The peer without its port: one client, however many connections it has. */
 static struct slice host_of(struct slice peer)
@@ -42,7 +43,8 @@ static void begin_ticket(struct query_request *query)
 					  .admission = serve->admission,
 					  .coalesce = serve->coalesce,
 					  .cache = serve->cache };
-	const struct admission_ask ask = { .client = client_of(query),
+	const struct admission_ask ask = { .request = query->request,
+					   .client = client_of(query),
 					   .has_tenant = serve->tenants,
 					   .tenant = query->tenant,
 					   .deadline_at_ns = limits->deadline_at_ns,
@@ -190,7 +192,9 @@ static enum admission_size size_of(const struct query_request *query,
 		stacks += query->source.segments[i].slots_count;
 	for (size_t i = 0; base && i < base->source.segments_count; i++)
 		stacks += base->source.segments[i].slots_count;
-	return stacks > LARGE_STACKS ? ADMISSION_LARGE : ADMISSION_SMALL;
+	return stacks > LARGE_STACKS	? ADMISSION_LARGE
+	       : stacks > MIDDLE_STACKS ? ADMISSION_MIDDLE
+					: ADMISSION_SMALL;
 }
 
 /* The snapshot for sums of all reports in the range, or for the nearest to a moment. */
@@ -482,9 +486,21 @@ int query_request_share(struct query_request *query, const struct query_range_pa
 	return rc;
 }
 
-void query_request_answered(struct query_request *query, int rc,
-			    const struct net_response *response)
+int query_request_pay(struct net_response *response, size_t bytes, struct err *err)
 {
+	return net_response_pay(response, bytes)
+		       ? 0
+		       : err_set(err, ERR_UNAVAILABLE,
+				 "others have not read their large answers yet; try again");
+}
+
+/* With its seat still: what is made and not paid for is what those that have one make. */
+void query_request_answered(struct query_request *query, int rc, struct net_response *response)
+{
+	if (!rc && !net_response_pay(response, response->body.len)) {
+		strbuf_free(&response->body);
+		rc = -ERR_UNAVAILABLE;
+	}
 	ticket_answer(&query->ticket, rc, query->version, response);
 }
 

@@ -62,8 +62,13 @@ void query_request_forget(struct query_request *query);
  */
 int query_request_share(struct query_request *query, const struct query_range_params *range,
 			struct net_response *response, bool *ret_is_answered, struct err *err);
-void query_request_answered(struct query_request *query, int rc,
-			    const struct net_response *response);
+void query_request_answered(struct query_request *query, int rc, struct net_response *response);
+
+/*
+ * Before a body of about `bytes` is made: ERR_UNAVAILABLE while answers that others did not read
+ * have the memory for it.
+ */
+int query_request_pay(struct net_response *response, size_t bytes, struct err *err);
 
 /*
  * What a diff compares to: parameters_read_base. Ends with query_request_end of its own. query_diff
