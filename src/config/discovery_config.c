@@ -230,7 +230,7 @@ static const char *why_bad_dns(const struct discovery_config *config)
 	if (config->dns.record == DISCOVERY_RECORDS)
 		return "\"type\" is not one of: SRV, A, AAAA, MX, NS";
 	if (config->dns.record != DISCOVERY_RECORD_SRV && !config->port)
-		return "\"port\" is missing: SRV records alone have one";
+		return "\"port\" is missing: only SRV records have one";
 	return config->port > UINT16_MAX ? "\"port\" is not a port number" : NULL;
 }
 

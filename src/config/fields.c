@@ -134,7 +134,8 @@ static int take_size(struct fields_reader *reader, const struct yaml_node_s *val
 	if (units_parse_size(text, into, &percent, &why))
 		return document_error(reader->document, value, err, "%s", why.message);
 	if (percent > 0)
-		return document_error(reader->document, value, err, "a share of what?");
+		return document_error(reader->document, value, err,
+				      "expected a size such as 64MB, not a percentage");
 	return 0;
 }
 

@@ -219,10 +219,10 @@ static int gather_limits(struct server *server, const struct server_options *opt
 			 struct err *err)
 {
 	if (server->access && !options->tenants && access_has_tenants(server->access))
-		return err_set(err, ERR_INVALID,
-			       "--web-config-file: it speaks of tenants, which are told apart with "
-			       "--tenants alone; give that, or remove user_tenants, tenants and "
-			       "tenant_limits");
+		return err_set(
+			err, ERR_INVALID,
+			"--web-config-file: it names tenants, which need --tenants; add that "
+			"option, or remove user_tenants, tenants and tenant_limits");
 	for (size_t i = 0; i < options->tenant_limits_count; i++) {
 		const struct store_tenant_limit *limit = &options->tenant_limits[i];
 

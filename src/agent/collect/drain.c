@@ -82,7 +82,7 @@ static METRIC_COUNTER(lost_no_room, "firn_agent_lost_samples_total", "{reason=\"
 static METRIC_COUNTER(bytes_total, "firn_agent_ring_bytes_total", "",
 		      "Bytes of samples sent through the ring buffer.");
 static METRIC_COUNTER(kernel_failed, "firn_agent_kernel_stacks_failed_total", "",
-		      "Samples whose kernel stack could not be had.");
+		      "Samples whose kernel stack was not available.");
 static METRIC_COUNTER(windows_short, "firn_agent_windows_cut_short_total", "",
 		      "Report windows ended early because a table was full.");
 static METRIC_COUNTER(windows_total, "firn_agent_windows_total", "", "Report windows ended.");
@@ -107,7 +107,7 @@ static METRIC_COUNTER(spaces_lost, "firn_agent_mapping_records_lost_total", "",
 		      "Records of changed mappings lost because the ring buffer was full.");
 
 static METRIC_COUNTER(stacks_sent, "firn_agent_stack_copies_total", "",
-		      "Stacks copied by the BPF program, to be walked once more.");
+		      "Stacks copied by the BPF program, to be unwound later.");
 static METRIC_COUNTER(stacks_lost, "firn_agent_stack_copies_lost_total", "",
 		      "Stacks that it could not copy: the ring buffer was half full.");
 

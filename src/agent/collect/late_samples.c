@@ -8,7 +8,7 @@
 #include "base/metrics.h"
 
 #define WALKS "firn_agent_second_walks_total"
-#define WALKS_HELP "Samples whose stack lacked a table or mappings, and was walked once more."
+#define WALKS_HELP "Samples whose stack lacked a table or mappings, and was unwound later."
 static METRIC_COUNTER(walks_done, WALKS, "{result=\"done\"}", WALKS_HELP);
 static METRIC_COUNTER(walks_late, WALKS, "{result=\"in_vain\"}", WALKS_HELP);
 static METRIC_COUNTER(walks_no_room, WALKS, "{result=\"no_room\"}", WALKS_HELP);

@@ -61,7 +61,7 @@ struct pod_names {
 };
 
 #define LOOKUPS "firn_agent_kubernetes_lookups_total"
-#define LOOKUPS_HELP "Objects asked for alone (owners of pods, the node), by how that ended."
+#define LOOKUPS_HELP "Lookups of single objects (owners of pods, the node), by result."
 static METRIC_COUNTER(lookups_found, LOOKUPS, "{result=\"found\"}", LOOKUPS_HELP);
 static METRIC_COUNTER(lookups_none, LOOKUPS, "{result=\"none\"}", LOOKUPS_HELP);
 static METRIC_COUNTER(lookups_failed, LOOKUPS, "{result=\"failed\"}", LOOKUPS_HELP);

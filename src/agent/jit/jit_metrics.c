@@ -22,7 +22,7 @@ METRIC_COUNTER(jit_entries_bad, "firn_agent_jit_entries_bad_total", "",
 METRIC_COUNTER(jit_entries_dropped, "firn_agent_jit_entries_dropped_total", "",
 	       "Named pieces of generated code left out for room.");
 METRIC_COUNTER(jit_files_anew, "firn_agent_jit_files_anew_total", "",
-	       "Perf maps and jitdumps read from their beginning because they were written anew.");
+	       "Perf maps and jitdumps read from their beginning because they were rewritten.");
 METRIC_COUNTER(jit_found, "firn_agent_jit_frames_total", "{named=\"yes\"}",
 	       "Frames in memory that belongs to no file, of distinct stacks.");
 METRIC_COUNTER(jit_not_found, "firn_agent_jit_frames_total", "{named=\"no\"}",

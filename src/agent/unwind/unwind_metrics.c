@@ -8,7 +8,7 @@ METRIC_GAUGE(unwind_bytes, "firn_agent_unwind_bytes", "", "Memory that these tab
 METRIC_GAUGE(unwind_chunk_bytes, "firn_agent_unwind_chunk_bytes", "",
 	     "Memory held for unwind tables, free or not.");
 METRIC_GAUGE(unwind_waiting, "firn_agent_unwind_waiting", "",
-	     "Binaries whose unwind table is asked for and not there yet.");
+	     "Binaries whose unwind table was requested and is not loaded yet.");
 METRIC_GAUGE(unwind_cache_bytes, "firn_agent_unwind_cache_bytes", "",
 	     "Unwind tables on disk, as of the last look.");
 METRIC_COUNTER(unwind_cache_hits, "firn_agent_unwind_cache_hits_total", "",
@@ -38,7 +38,7 @@ METRIC_COUNTER(unwind_pauses, "firn_agent_unwind_pauses_total", "",
 	       "Times that the loader waited because it had used its share of CPU time.");
 
 #define REFUSED "firn_agent_unwind_refused_total"
-#define REFUSED_HELP "Unwind tables asked for and put off."
+#define REFUSED_HELP "Requests for unwind tables that were deferred."
 METRIC_COUNTER(unwind_refused_queue, REFUSED, "{reason=\"queue_full\"}", REFUSED_HELP);
 METRIC_COUNTER(unwind_refused_files, REFUSED, "{reason=\"open_files\"}", REFUSED_HELP);
 METRIC_COUNTER(unwind_refused_binaries, REFUSED, "{reason=\"binaries\"}", REFUSED_HELP);

@@ -165,10 +165,10 @@ static const struct option_verb import_spec = {
 	.operands = "DIR",
 	.summary = "copy the profiles of a storage directory into ClickHouse",
 	.details =
-		"Every report that was not deleted; times of single samples stay behind. DIR is\n"
-		"read, and no server may write it meanwhile. What was copied before counts\n"
-		"once, so that a copy that failed may be repeated. --storage-retention-time\n"
-		"says how long ClickHouse keeps what is copied, from its own time on.\n"
+		"Copies every report that was not deleted, without the times of single samples.\n"
+		"DIR is only read, and no server may write to it meanwhile. A failed copy may be\n"
+		"repeated: no report counts twice. --storage-retention-time says how long\n"
+		"ClickHouse keeps the copied reports, from their own time on.\n"
 		"\n"
 		"  firn clickhouse import --clickhouse-url http://clickhouse:8123 /var/lib/firn",
 	.options = import_options,

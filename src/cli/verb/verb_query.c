@@ -49,9 +49,9 @@ static const struct option_verb spec = {
 	.summary = "query a server: where time and memory went",
 	.details = "SELECTOR is a profile type and label matchers (= != =~ !~). Regular\n"
 		   "expressions are anchored; a missing label equals the empty string.\n"
-		   "The start of a type is enough where no other type of the server begins so\n"
-		   "(on_cpu for on_cpu:samples:count:cpu:nanoseconds:delta), and none where it\n"
-		   "has only one.\n"
+		   "The beginning of a type is enough if no other type of the server begins with\n"
+		   "it (on_cpu for on_cpu:samples:count:cpu:nanoseconds:delta). Omit the type if\n"
+		   "the server has only one.\n"
 		   "\n"
 		   "  firn query 'on_cpu{comm=\"nginx\"}'\n"
 		   "  firn query --from now-1d --output pprof on_cpu > p.pb.gz\n"

@@ -46,7 +46,7 @@ static const struct option_verb spec = {
 		"\"pac\": the\n"
 		"return address is signed. In place of all this: \"end\", the outermost frame; "
 		"\"none\",\n"
-		"nothing is known; \"unsupported\", known but not to be said in a rule.\n\n"
+		"nothing is known; \"unsupported\", known, but no rule can express it.\n\n"
 		"Exits 1 when the file has no unwind information.\n\n"
 		"  firn unwind-table --stats /bin/true",
 	.options = options,

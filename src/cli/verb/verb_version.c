@@ -21,7 +21,7 @@ static const struct option_verb spec = {
 	.name = "version",
 	.operands = "",
 	.summary = "print the version, and which libraries are linked into this program",
-	.details = "Libraries are linked statically: rebuild firn to fix their faults. The\n"
+	.details = "Libraries are linked statically: rebuild firn to get their fixes. The\n"
 		   "versions are those of the packages that this program was built with\n"
 		   "(docs/security.md).\n"
 		   "\n"

@@ -77,8 +77,7 @@ static int failure(const struct link *link, const char *what, int error_number, 
 	if (error_number == ETIMEDOUT)
 		return err_set(err, ERR_DEADLINE, "%s \"%s\": no answer in time", what, link->text);
 	if (error_number == ECANCELED)
-		return err_set(err, ERR_CANCELLED, "%s \"%s\": nobody waits for it any more", what,
-			       link->text);
+		return err_set(err, ERR_CANCELLED, "%s \"%s\": cancelled", what, link->text);
 	err_set_errno(err, error_number, "%s \"%s\"", what, link->text);
 	if (err)
 		err->code = ERR_UNAVAILABLE;

@@ -89,7 +89,7 @@ int oauth2_read_answer(struct slice text, struct strbuf *out, int64_t *ret_lasts
 		rc = err_set(err, ERR_INVALID, "the answer has no access_token");
 	if (!rc && (strlen(token) + strlen(type) > TOKEN_BYTES_MAX || !is_header_text(token) ||
 		    !is_header_text(type)))
-		rc = err_set(err, ERR_INVALID, "the token cannot stand in a header");
+		rc = err_set(err, ERR_INVALID, "the token has bytes that a header may not have");
 	if (!rc) {
 		strbuf_addf(out, "%s %s", type, token);
 		*ret_lasts_ns = !(seconds > 0) ? 0

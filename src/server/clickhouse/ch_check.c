@@ -33,7 +33,7 @@ static int ask(struct checking *checking, const char *sql, struct byte_reader *r
 static int finish(const struct checking *checking, const struct byte_reader *in)
 {
 	return in->failed ? err_set(checking->err, ERR_CORRUPT,
-				    "ClickHouse: an answer of another shape than was asked for")
+				    "ClickHouse: an answer in an unexpected form")
 			  : 0;
 }
 
@@ -151,13 +151,13 @@ static int check_acknowledgement(struct checking *checking)
 		good(checking, "an insert is on several replicas before it is acknowledged "
 			       "(insert_quorum)");
 	else if (replicated == tables)
-		warn(checking, "an acknowledged insert may be on one replica alone",
+		warn(checking, "an acknowledged insert may be on only one replica",
 		     "set insert_quorum = 'auto' in the profile of firn's user, so that none is "
 		     "lost with a machine");
 	else
-		warn(checking, "one machine has each profile",
-		     "whoever loses that machine loses its profiles: take a database of engine "
-		     "Replicated, or ClickHouse Cloud, or back it up");
+		warn(checking, "each profile is on only one machine",
+		     "its loss would lose the profiles: use a database of engine "
+		     "Replicated, or ClickHouse Cloud, or make backups");
 	return finish(checking, &in);
 }
 

@@ -120,7 +120,7 @@ int consent_open(struct debuginfo *debuginfo, struct err *err)
 	}
 	atomic_store(&debuginfo->consent, consent);
 	if (consent == DEBUGINFO_UNANSWERED)
-		log_info("debuginfod", "could be asked for the names of stripped programs",
+		log_info("debuginfod", "may have names for stripped programs; waiting for consent",
 			 "servers=\"%s\" how=\"firn debuginfo fetch yes\"",
 			 strbuf_text(&debuginfo->offered));
 	return consent == DEBUGINFO_CONFIGURED || consent == DEBUGINFO_CONSENTED

@@ -50,7 +50,7 @@ static int parse(struct slice text, struct bucket_place *ret, struct err *err)
 		return 0;
 	return err_set(err, ERR_CORRUPT,
 		       "the file BUCKET is damaged; remove it, and the store "
-		       "goes into the bucket anew");
+		       "is uploaded to the bucket again");
 }
 
 int bucket_place_read(struct bucket_place *ret, const char *url, const struct vfs *vfs,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* main - where the page starts. */
+/* main - the page's entry point. */
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";

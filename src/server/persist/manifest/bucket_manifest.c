@@ -80,7 +80,8 @@ int bucket_manifest_decode(struct slice bytes, struct bucket_manifest *ret, stru
 	made.at_ns = byte_reader_zigzag(&in);
 	made.covered_ns = byte_reader_zigzag(&in);
 	if (!take_id(&in, made.writer) || !take_id(&in, made.session))
-		return err_set(err, ERR_CORRUPT, "a manifest of a bucket does not say whose it is");
+		return err_set(err, ERR_CORRUPT,
+			       "a manifest in the bucket does not name its writer");
 	made.state_hash = byte_reader_varint(&in);
 	if (in.failed)
 		return err_set(err, ERR_CORRUPT, "a manifest of a bucket is cut");

@@ -259,7 +259,7 @@ static int code_of(struct query_request *query, const struct net_request *reques
 
 	if (!wanted.function.len)
 		return err_set(err, ERR_INVALID,
-			       "parameter \"function\" is missing: the code of what?");
+			       "parameter \"function\" is missing: the function to disassemble");
 	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;

@@ -389,7 +389,7 @@ static void put_text_offer(struct serve *serve, struct strbuf *out)
 	if (consent != DEBUGINFO_UNANSWERED && consent != DEBUGINFO_REFUSED)
 		return;
 	strbuf_addf(out,
-		    "%.*s could be asked for what is missing (%s; it learns the build ids): "
+		    "%.*s may have the missing files (%s; it would learn the build ids): "
 		    "`firn debuginfo fetch yes`\n",
 		    SLICE_FMT(servers),
 		    consent == DEBUGINFO_REFUSED ? "refused" : "nobody has answered yet");

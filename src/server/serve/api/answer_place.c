@@ -65,8 +65,9 @@ static int lines_of(struct query_request *query, const struct net_request *reque
 	int rc;
 
 	if (!wanted.function.len && !wanted.file.len)
-		return err_set(err, ERR_INVALID,
-			       "parameter \"function\" or \"file\" is missing: the lines of what?");
+		return err_set(
+			err, ERR_INVALID,
+			"parameter \"function\" or \"file\" is missing: whose lines to show");
 	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;

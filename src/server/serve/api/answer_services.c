@@ -373,7 +373,7 @@ void answer_services(void *context, const struct net_request *request,
 	}
 	if (query.asked.selector.has_type)
 		rc = err_set(&err, ERR_INVALID,
-			     "parameter \"query\": labels alone, without a type");
+			     "parameter \"query\": expected label matchers without a type");
 	else
 		rc = read_parameters(&listing, request, &limit);
 	if (!rc)

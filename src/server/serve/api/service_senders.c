@@ -313,8 +313,8 @@ static void load(struct service_senders *senders)
 	struct err err;
 
 	if (read_file(senders, senders->path, &err))
-		log_warn("server", "the list of senders is begun anew", "path=\"%s\" error=\"%s\"",
-			 senders->path, err.message);
+		log_warn("server", "cannot read the list of senders; starting an empty one",
+			 "path=\"%s\" error=\"%s\"", senders->path, err.message);
 }
 
 int service_senders_check(const char *path, struct err *err)

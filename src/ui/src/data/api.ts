@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api - the server's queries (docs/api.md). Relative to the page, so any path prefix works. */
+/* api - requests of the server's API (docs/api.md). URLs are relative to the page, so any path prefix works. */
 import type {
 	CallGraphAnswer, FlameChartAnswer, HeatmapAnswer, SeriesAnswer, Significance,
 } from "../model/answers";

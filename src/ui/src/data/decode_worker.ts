@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* decode_worker - decodes, rebuilds and cuts trees off the page's thread; buffers are handed over, not copied. */
+/* decode_worker - decodes, rebuilds and cuts trees in a worker thread; buffers are transferred, not copied. */
 import { compareProfiles } from "../model/compare";
 import { decodeProfile, transferables, treeBuffers } from "../model/decode";
 import { foldRuntimes } from "../model/fold";

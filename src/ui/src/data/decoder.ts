@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* decoder - bytes -> Profile, and a profile -> what is around one of its functions, by the worker. */
+/* decoder - has the worker decode bytes to a Profile, and cut the callers and callees of a function out of one. */
 import { type Sandwich, type Trees, asProfiles, stacksOf } from "../model/invert";
 import type { Profile } from "../model/profile";
 import type { CutRequest, DecodeRequest } from "./decode_worker";

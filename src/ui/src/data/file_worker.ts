@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* file_worker - holds the file that was opened, and answers queries about it off the page's thread. */
+/* file_worker - holds the opened file, and answers queries about it in a worker thread. */
 import { openFile } from "../files/open";
 import { type Tables } from "../files/tables";
 import { type FileQuery, treeOf, typeName } from "../files/tree";

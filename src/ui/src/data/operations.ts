@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* operations - what the pages ask of the server (docs/api.md): who sends, what is stored, what runs. */
+/* operations - the pages' requests to the server (docs/api.md): senders, stored data, running queries. */
 import type { TimeRange } from "../model/timerange";
 import { askJson, askToStop, postJson } from "./api";
 

@@ -2,11 +2,11 @@
 /*
  * firefox - processed profiles of the Firefox Profiler, as it, samply and others write them
  * (github.com/firefox-devtools/profiler, docs-developer/gecko-profile-format.md and
- * processed-profile-versioning history). Tables were of each thread, and moved one by one into
- * `shared`: what a thread does not have is looked for there.
+ * processed-profile-versioning history). In older versions each thread had tables of its own; newer
+ * versions moved them one by one into `shared`, which is searched if a thread lacks a table.
  *
- * Value types: samples (each counts its weight), and where the file says it, cpu. Samples without
- * a stack are those of idle threads and do not count, as there. Labels: process, thread.
+ * Value types: samples (each counts its weight), and cpu if the file has it. Samples without a stack
+ * belong to idle threads and do not count, as in the Firefox Profiler. Labels: process, thread.
  */
 import { FileError, type Label, Tables } from "./tables";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gecko - what Firefox itself writes, and `perf script report gecko`, as a processed profile: tables
+ * gecko - converts what Firefox itself and `perf script report gecko` write to a processed profile: tables
  * of rows with a schema, names as "function (in library)" or "function (file:line:column)"
  * (github.com/firefox-devtools/profiler, docs-developer/gecko-profile-format.md).
  */

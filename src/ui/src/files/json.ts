@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* json - JSON.parse, but an error says at which byte. */
+/* json - JSON.parse with errors that name the byte. */
 import { FileError } from "./tables";
 
 const TOKEN = new RegExp(

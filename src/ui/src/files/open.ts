@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * open - a file of any format that is read here -> Tables. The format is told by the content; gzip
- * is unpacked on the way. Text formats are read as a stream and may be larger than memory.
+ * open - reads a file of any supported format into Tables. The content decides the format; gzip is
+ * decompressed. Text formats are read as a stream and may be larger than memory.
  */
 import { type FirefoxFile, decodeFirefox } from "./firefox";
 import { decodeFolded } from "./folded";

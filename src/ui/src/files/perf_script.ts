@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * perf_script - what `perf script` prints of samples (tools/perf/builtin-script.c):
+ * perf_script - reads the samples that `perf script` prints (tools/perf/builtin-script.c):
  *
  *     comm  pid/tid [cpu]  time:  period event:
  *             ffffffff810b3c4e schedule+0x2e ([kernel.kallsyms])
  *                     55d0c9a3 main+0x13 (/usr/bin/cat)
  *
- * Leaf first, an empty line ends a sample. Sample types and labels are those of the server's own
- * decoder (codec/profile/perf_script.h).
+ * The leaf is first, and an empty line ends a sample. Sample types and labels are the same as in the
+ * server's decoder (codec/profile/perf_script.h).
  */
 import { eachLine } from "./lines";
 import { DEPTH_MAX, FileError, type FrameText, Tables } from "./tables";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pprof - perftools.profiles.Profile (github.com/google/pprof proto/profile.proto), unpacked. Places
- * of errors are byte offsets of what is unpacked.
+ * pprof - reads a decompressed perftools.profiles.Profile (github.com/google/pprof
+ * proto/profile.proto). Errors name the byte offset in the decompressed data.
  */
 import { DEPTH_MAX, FileError, type Label, Tables } from "./tables";
 

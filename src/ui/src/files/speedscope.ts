@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * speedscope - speedscope's JSON (https://www.speedscope.app/file-format-schema.json): profiles of
- * type "sampled" and "evented". Profiles of one unit add up, and can be told apart by the label
- * "profile"; those of another unit than the first one's are refused. Times become nanoseconds.
+ * type "sampled" and "evented". Profiles with the same unit add up, and the label "profile"
+ * distinguishes them; profiles with another unit than the first are refused. Times become nanoseconds.
  */
 import { DEPTH_MAX, FileError, Tables } from "./tables";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tree - the call tree of a file's tables: of one value type, grouped and filtered as the server would. */
+/* tree - the call tree of a file's tables, for one value type, grouped and filtered as by the server. */
 import { invertProfile } from "../model/invert";
 import { GROUP, type Profile, type ProfileHeader } from "../model/profile";
 import { sumFunctions } from "../model/top";

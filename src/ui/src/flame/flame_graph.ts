@@ -2,9 +2,9 @@
 /*
  * flame_graph - the icicle graph on two canvases of the viewport's size.
  *
- * Framework-free: give it a host element, a profile and what to mark; it reports what the reader
- * hovers and presses. Painting happens at most once per animation frame. Profiles are millions of
- * boxes or none; the canvas never grows with them.
+ * Framework-free: it takes a host element, a profile and the frames to mark, and reports what the
+ * reader hovers and presses. It paints at most once per animation frame. A profile may have millions
+ * of boxes or none; the canvas always has the viewport's size.
  */
 import { type Profile, depthOf, nodeAt } from "../model/profile";
 import { followPath } from "../model/framepath";

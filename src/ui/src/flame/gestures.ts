@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gestures - pointer, wheel and touch on the graph, told as intentions: hover, press, pan, zoom.
+ * gestures - turns pointer, wheel and touch events on the graph into actions: hover, press, pan, zoom.
  *
  *   wheel            scroll rows           shift + wheel, sideways wheel   pan
  *   ctrl/cmd + wheel zoom at the pointer   (a pinch on a touchpad arrives as this)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * labels - what to write into a box of a given width. Frames are set in a monospace font, so the
- * room is a number of characters and nothing is measured while painting; names with characters
- * outside ASCII are measured once.
+ * labels - the text for a box of a given width. The font is monospace, so the width is a number of
+ * characters and painting measures nothing; names with characters outside of ASCII are measured once.
  */
 import { shorten } from "../model/shortname";
 import { TRIMMED, type Profile, nodeName } from "../model/profile";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * overlay - what changes with every move of the pointer, on a canvas of its own so that the base
- * is never repainted for it: the hovered box, the selected one, and other boxes of their function
- * or of a legend's category.
+ * overlay - the marks that change with every move of the pointer, on a canvas of their own so that
+ * the base canvas is not repainted: the hovered box, the selected box, and other boxes of the same
+ * function or of a legend's category.
  */
 import { type Profile, depthOf, firstEndingAfter } from "../model/profile";
 import type { FlameTheme } from "./theme";

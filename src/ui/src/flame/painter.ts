@@ -2,9 +2,9 @@
 /*
  * painter - draws the visible part of a profile: the base canvas.
  *
- * Three steps: collect the boxes on screen (row by row, by binary search; what is narrower than a
- * device pixel becomes one sliver per pixel), fill their pixels, then write the labels.
- * Cost follows the screen, not the profile.
+ * Three steps: collect the visible boxes (row by row, by binary search; boxes narrower than a device
+ * pixel become one sliver per pixel), fill their pixels, then write the labels. The cost depends on
+ * the size of the screen, not on that of the profile.
  */
 import { GROUP, TRIMMED, type Profile, firstEndingAfter } from "../model/profile";
 import type { Colouring } from "../model/colours";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * row_image - fills of the rows on screen, as an image one pixel high per row, then stretched to the rows' height. So a
- * picture of a hundred thousand slivers costs what its pixels cost; a rectangle for each would be many times that.
+ * row_image - the fills of the visible rows, as an image with one pixel per row that is stretched to the rows' height.
+ * A hundred thousand slivers then cost as much as their pixels; a rectangle for each would cost many times that.
  */
 export class RowImage {
 	private readonly canvas = document.createElement("canvas");

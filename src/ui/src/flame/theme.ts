@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* theme - the canvas reads its colours from the same CSS variables as everything else. */
+/* theme - reads the canvas' colours from the CSS variables that the rest of the page uses. */
 import { SLOTS } from "../model/colours";
 
 export interface FlameTheme {

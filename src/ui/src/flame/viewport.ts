@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * viewport - which part of the profile is on screen, and the arithmetic of moving it.
+ * viewport - the visible part of the profile, and the arithmetic of moving it.
  *
  * [left, right) is in the profile's unit and always inside [0, total]; scroll is in CSS pixels.
  * Pure: every function returns a new viewport.

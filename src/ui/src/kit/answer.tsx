@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* answer - what a page asks the server again and again, and what it says while there is no answer. */
+/* answer - polls the server for a page, and shows a note while there is no answer. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* icons - 16 px line drawings in the colour of the text around them. */
+/* icons - line drawings of 16 px in the colour of the surrounding text. */
 import type { JSX } from "preact";
 
 const drawings = {

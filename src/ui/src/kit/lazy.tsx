@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lazy - parts of the page whose code is fetched when they are first shown. */
+/* lazy - parts of the page whose code is loaded when they are first shown. */
 import { signal } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* picker - a button that opens a list to choose one or several of (ARIA listbox). */
+/* picker - a button that opens a list for choosing one or several items (ARIA listbox). */
 import type { JSX } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * popover - a floating panel under the button that opens it. Closes by Escape wherever focus is, by a
- * press elsewhere, and when focus leaves; Escape gives focus back to the button.
+ * popover - a floating panel below the button that opens it. Escape (wherever the focus is), a press
+ * elsewhere, or a loss of focus closes it; Escape returns the focus to the button.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";

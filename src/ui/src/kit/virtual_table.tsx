@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * virtual_table - rows of any number, sortable by column, walked by keys; only the rows on screen
- * are in the page. Ctrl+C copies what is selected, or everything, as tab-separated values.
+ * virtual_table - a table with any number of rows, sortable by column, with keyboard navigation; only
+ * the visible rows are in the document. Ctrl+C copies the selected rows, or all, as tab-separated values.
  */
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";

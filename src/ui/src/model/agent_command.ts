@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* agent_command - what starts an agent that sends to the server that a page is of. */
+/* agent_command - the command line that starts an agent that sends to this page's server. */
 
 /* Without TLS only where the page itself came without. */
 export function agentCommand({ protocol, host, port }: { protocol: string; host: string; port: string }): string {

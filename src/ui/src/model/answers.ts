@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* answers - the server's JSON answers that are computed with here (docs/api.md); data/api asks for them. */
+/* answers - types of the server's JSON answers that the page computes with (docs/api.md); data/api requests them. */
 
 /* [at_ms, value, per_second, reports] */
 export type Point = [number, number, number, number];

@@ -2,9 +2,9 @@
 /*
  * callgraph - functions and calls laid out in layers, callers above callees.
  *
- * Calls back to a caller are turned round while layers are given out. Long calls pass through
- * invisible nodes of the layers between; the order within layers follows the neighbours' means, and
- * places are the closest to those means that keep the order and the distances.
+ * Layering reverses calls back to a caller. Calls over several layers pass through invisible nodes in
+ * the layers between. The order within a layer follows the mean position of the neighbours, and each
+ * node is as close to that mean as the order and the minimum distances allow.
  */
 import type { CallGraphAnswer, FunctionAnswer } from "./answers";
 

@@ -3,8 +3,8 @@
  * chart - a series answer as the columns that the chart draws: one x column of bucket starts in
  * seconds, one y column per line, in the unit shown (cores, bytes, counts).
  *
- * A bucket in which nobody reported is a gap. One in which others reported and this line did not
- * is zero for values that add up over time.
+ * A bucket without any report is a gap. If a bucket has reports of other lines only, this line is
+ * zero there, for values that add up over time.
  */
 import type { SeriesAnswer } from "./answers";
 import type { Unit } from "./quantity";

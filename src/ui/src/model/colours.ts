@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * colours - which category each function is in, and which of the palette's slots the category has.
+ * colours - assigns each function to a category, and each category to a slot of the palette.
  *
- * The eight heaviest categories get a hue, the rest share a grey. Which hue the name says; a category keeps it from one
- * refresh to the next for as long as it stays among the eight.
+ * The eight heaviest categories get a hue, the rest share a grey. The name determines the hue; a category keeps it from
+ * one refresh to the next as long as it stays among the eight.
  */
 import { KERNEL, KINDS, TRIMMED, type Profile, functionName } from "./profile";
 import type { Mode } from "./compare";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * compare - two profiles in one tree, A (what it was) and B (what it is), and what changed.
+ * compare - two profiles in one tree, A (the baseline) and B (the new one), and what changed.
  *
- * Frames are the same when their names are: builds of one program differ in everything else. A
- * box is as wide as both sides together, so that what is new and what is gone are both seen;
- * sides of different length count per second.
+ * Two frames are the same if their names are equal: builds of one program differ in everything else.
+ * A box is as wide as both sides together, so that new and vanished frames are both visible. Sides
+ * of different duration are compared per second.
  */
 import { GROUP, TRIMMED, type Functions, type Profile, type Side, type Sides, functionName } from "./profile";
 import { sumFunctions } from "./top";

@@ -2,8 +2,8 @@
 /*
  * decode - bytes of format=binary (docs/formats/flamegraph.md) -> Profile.
  *
- * The bytes come from a server that may be of another version, or from a file: everything is
- * checked, and what is wrong is said with its byte offset.
+ * The bytes come from a server that may have another version, or from a file: everything is
+ * checked, and an error names its byte offset.
  */
 import type { Functions, Profile, ProfileHeader } from "./profile";
 import { sumFunctions } from "./top";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* doubts - what a reader has to know before trusting the numbers of a profile, largest doubt first. */
+/* doubts - reasons to doubt the numbers of a profile (few samples, truncated, lost), the largest first. */
 import { functionName, kindName, type Profile } from "./profile";
 import { THIN_SAMPLES, type Unit, formatCount, formatPercent, samplesOf } from "./quantity";
 import type { Matcher } from "./selector";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filters - the server's filters on stacks and frames (docs/api.md), made from what a reader chooses. */
+/* filters - makes the server's filters on stacks and frames (docs/api.md) from the reader's choices. */
 export const ACTIONS = [
 	{ value: "show-stack", label: "Show stack", hint: "stacks with such a frame" },
 	{ value: "hide-stack", label: "Hide stack", hint: "stacks without such a frame" },

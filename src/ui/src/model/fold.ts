@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fold - a language's stacks without the C frames of its interpreter (kinds "...-runtime"). What these cost is kept by
+ * fold - removes the C frames of an interpreter (kinds "...-runtime") from a language's stacks. Their values count for
  * the language's function that they work for.
  */
 import { GROUP, KINDS, TRIMMED, type Profile } from "./profile";

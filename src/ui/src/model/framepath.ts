@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * framepath - a name for a box that survives a new query: its depth and a hash over the names from
- * the root to it. "12.9f3a6c21" in a link finds the same call path in fresh data, or nothing.
+ * framepath - an identifier of a box that stays valid after a new query: its depth and a hash over
+ * the names from the root to it. "12.9f3a6c21" in a link finds the same call path in fresh data, or nothing.
  */
 import { type Profile, depthOf, nodeName, pathOf } from "./profile";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * heatmap - values in cells of time: columns of equal width, rows within a column from its start
- * (top) to its end. Cells are numbered in the order of time, so a stretch of time is a range of
+ * (top) to its end. Cells are numbered in the order of time, so a period of time is a range of
  * numbers.
  */
 import type { HeatmapAnswer } from "./answers";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * invert - trees from the other end: functions first and their callers below (invertProfile), or
- * one function with all its callers on one side and all its callees on the other (sandwich).
+ * invert - inverted trees: functions first and their callers below (invertProfile), or one function
+ * with all its callers on one side and all its callees on the other (sandwich).
  */
 import { GROUP, TRIMMED, type Profile } from "./profile";
 import { type Tree, TreeBuilder } from "./tree_builder";

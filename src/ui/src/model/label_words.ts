@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* label_words - what the labels of firn's own agent say (docs/labels.md), for lists of labels. */
+/* label_words - descriptions of the labels of firn's own agent (docs/labels.md), for lists of labels. */
 export const LABEL_WORDS: Readonly<Record<string, string>> = {
 	app: "what Kubernetes calls the application",
 	cgroup: "control group of the process",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* moments - cells chosen in the heatmap, as spans of milliseconds: half open, apart and in order. */
+/* moments - cells chosen in the heatmap, as spans of milliseconds: half open, disjoint and in order. */
 import { formatTime } from "./quantity";
 import type { Span } from "./timerange";
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * place - everything about what is on screen that a link should carry, and its form in the URL.
+ * place - the part of the page's state that a link carries, and its form in the URL.
  *
  *   ?query=on_cpu:...{comm="nginx"}&from=now-15m&to=now&view=table&zoom=4.9f3a&search=json
  *   &filter=hide-stack epoll_wait&view=compare&base_from=now-30m&base_to=now-15m
  *   &view=heatmap&column=1s&cells=1767225600000-1767225600240
  *
- * Keys are short words that stay; defaults are left out; unknown keys are ignored; a wrong value
- * falls back to the default and is reported.
+ * Keys are short words that never change; defaults are left out; unknown keys are ignored; an invalid
+ * value is replaced by the default and reported.
  */
 import type { Mode } from "./compare";
 import { formatCells, parseCells } from "./moments";

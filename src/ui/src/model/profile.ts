@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * profile - a merged call tree in typed arrays, as the views want it.
+ * profile - a merged call tree in typed arrays, in the order in which the views need it.
  *
- * Nodes are row-major: all of depth 0, then all of depth 1, each row from left to right. So the
- * children of a node are neighbours in the next row, a parent always comes before its children,
- * and what is visible of a row is found by binary search. Positions and sizes are in the profile's
- * unit (samples, nanoseconds, bytes): a box covers [start, start + total).
+ * Nodes are row-major: all of depth 0, then all of depth 1, each row from left to right. Therefore
+ * the children of a node are neighbours in the next row, a parent always comes before its children,
+ * and binary search finds the visible part of a row. Positions and sizes are in the profile's unit
+ * (samples, nanoseconds, bytes): a box covers [start, start + total).
  */
 
 /* Why functions of one binary have no names: `value` is of the stacks with any, `leaf` of those that end in one. */

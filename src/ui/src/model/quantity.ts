@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quantity - what the values of a profile mean to a reader: CPU samples are time and cores,
- * bytes are KiB and MiB, everything else is a count. Three significant digits throughout.
+ * quantity - formats the values of a profile: CPU samples as time and cores, bytes as KiB and MiB,
+ * everything else as a count. Three significant digits throughout.
  */
 export interface Unit {
 	kind: "time" | "bytes" | "count";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* retry - whether and when a query that failed is asked again by itself. */
+/* retry - whether and when a failed query is repeated automatically. */
 
 /* A server that is away, behind a proxy or not, or that says it has too much to do. */
 const TRANSIENT = [0, 429, 502, 503, 504];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * search - which functions a text means, and what share of the profile they have.
+ * search - finds the functions that match a text, and their share of the profile.
  *
- * Plain text is looked for without regard to case (with regard to it when it has a capital);
- * /text/ is a regular expression, /text/i one without regard to case. The share is a union: a
- * match below another match counts once, so recursion cannot exceed 100 %.
+ * Plain text ignores case unless it has a capital letter; /text/ is a regular expression, /text/i
+ * one that ignores case. The share is a union: a match below another match counts once, so
+ * recursion cannot exceed 100 %.
  */
 import { GROUP, TRIMMED, type Profile, functionName } from "./profile";
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selector - the matchers that people type: comm="nginx", node=~"web-.+", with or without braces.
- * Reads them leniently enough to say at every moment what could come next (for completion), and
- * strictly enough to say which column is wrong.
+ * selector - parses the matchers that people type: comm="nginx", node=~"web-.+", with or without
+ * braces. It accepts incomplete text to say what could come next (for completion), and names the
+ * column of an error.
  */
 export type Operator = "=" | "!=" | "=~" | "!~";
 export const OPERATORS: readonly Operator[] = ["=", "!=", "=~", "!~"];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* source - a text and values by line, as the rows to show. */
+/* source - the rows of the source view, from a text and values by line. */
 export interface SourceRow {
 	/* Its number, or address. */
 	line: string;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * timeline - stacks over time as a Profile whose unit is milliseconds, so that the flame graph draws
- * it: below the root, for each lane a row that carries its name, and when the lane is open one row per
- * depth. A box covers its time; what it is worth is in `values`.
+ * timeline - stacks over time as a Profile whose unit is milliseconds, so that the flame graph can
+ * draw it: below the root, each lane has a row with its name, and an open lane one row per depth. A
+ * box covers its time; its value is in `values`.
  */
 import type { FlameChartAnswer, FunctionAnswer, SeriesAnswer } from "./answers";
 import { type Functions, GROUP, KINDS, type Profile, type ProfileHeader } from "./profile";

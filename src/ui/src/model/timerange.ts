@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * timerange - the two ends of what is looked at, as the server understands them: "now",
- * "now-15m", RFC 3339, or milliseconds since the epoch.
+ * timerange - the two ends of the time range, in the server's forms: "now", "now-15m", RFC 3339, or
+ * milliseconds since the epoch.
  */
 export interface TimeRange {
 	from: string;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tree_builder - grows a call tree node by node and lays it out as a Profile. For trees that are
- * made of others: merged, turned upside down, cut out around a function.
+ * tree_builder - builds a call tree node by node and lays it out as a Profile. For trees made from
+ * others: merged, inverted, or cut out around a function.
  */
 import type { Functions, Profile, ProfileHeader } from "./profile";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * verdicts - whether a function of a comparison changed by more than noise, as the server's test says. The graph's
- * colours, the table, the sentence and every tooltip ask here, so that they cannot disagree.
+ * verdicts - whether a function in a comparison changed by more than noise, by the server's test. The graph's colours,
+ * the table, the sentence and every tooltip use this module, so that they cannot disagree.
  */
 import type { Significance } from "./answers";
 import { type Mode, divisorOf, ratioOf, stepOf } from "./compare";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* changes - what a comparison says about frames, in words and numbers; used wherever one is shown. */
+/* changes - the change of a frame in a comparison, in words and numbers; used wherever one is shown. */
 import { type Change, type Mode, changeOf, changeWords } from "../model/compare";
 import type { Profile } from "../model/profile";
 import { type Verdict, nodeVerdict } from "../model/verdicts";

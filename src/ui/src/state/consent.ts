@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* consent - whether the distribution's debuginfod servers may be asked for names, and how far they have come. */
+/* consent - whether firn may fetch names from the distribution's debuginfod servers, and the progress. */
 import { computed, signal } from "@preact/signals";
 import { type Consent, fetchConsent } from "../data/operations";
 import { isLocal } from "./local";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cut - what calls a function and what it calls, cut out of the profile on screen: off the page's thread, since of a
- * function that is everywhere it is everything.
+ * cut - the callers and callees of a function, cut out of the profile on screen. A worker thread does it, because a
+ * function that occurs everywhere has the whole profile as callers and callees.
  */
 import { type ReadonlySignal, effect, signal } from "@preact/signals";
 import { cutOut } from "../data/decoder";

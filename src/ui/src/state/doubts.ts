@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* doubts - what is to be known of the numbers on screen, and which senders say that they lost samples. */
+/* doubts - reasons to doubt the numbers on screen, and the senders that report lost samples. */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { fetchTargets } from "../data/operations";
 import { type Doubt, type Sender, doubtsOf } from "../model/doubts";

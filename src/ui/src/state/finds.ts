@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* finds - what the palette finds by name besides commands: functions, label values, profile types. */
+/* finds - the palette's results besides commands: functions, label values, profile types. */
 import { signal } from "@preact/signals";
 import { fetchLabelValues, fetchLabels } from "../data/api";
 import { functionMapping, functionName } from "../model/profile";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keys - the one table of shortcuts: what works by key, what the help overlay and the palette show. "graph"
- * keys work when the graph (or nothing) has focus, "page" keys wherever the reader is not typing, "own" keys
- * where their part of the page has focus: it listens itself.
+ * keys - the one table of shortcuts, which the key handler, the help overlay and the palette share. "graph" keys
+ * work when the graph (or nothing) has focus, "page" keys wherever the reader is not typing, "own" keys only when
+ * their part of the page has focus and handles them itself.
  */
 
 export interface KeyEntry {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* label_words - beside a label in a list, what it says; the words come when the first list is opened. */
+/* label_words - descriptions beside the labels in a list; they are loaded when the first list is opened. */
 import { signal } from "@preact/signals";
 
 export const labelWords = signal<Readonly<Record<string, string>>>({});

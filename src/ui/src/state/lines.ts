@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lines - which of the chart's lines is drawn alone or pointed at. */
+/* lines - which line of the chart is shown alone, and which is hovered. */
 import { signal } from "@preact/signals";
 
 /* The line that is drawn alone, and the one pointed at, by label; "" for none. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local - a profile file of the reader's own, which is read in this page and sent nowhere. The place
- * says its name; the file itself lives as long as the page.
+ * local - a profile file that the reader opened: it is read in this page and sent nowhere. The place
+ * has its name; the file itself is kept as long as the page is open.
  */
 import { computed, signal } from "@preact/signals";
 import type { FileFacts } from "../data/file_worker";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pages - what there is besides the profiles, each at a path of its own behind whatever prefix a
- * proxy adds: /services, /targets, /debuginfo, /status, /settings. The server answers them all with index.html,
- * and every other path as well (with 404), so that a wrong address is told here.
+ * pages - the pages besides the profiles, each at a path of its own after the prefix that a proxy may
+ * add: /services, /targets, /debuginfo, /status, /settings. The server answers all of them with index.html, and
+ * every other path, too (with 404), so that this module can report a wrong address.
  */
 import { signal } from "@preact/signals";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * place - the signal that says where the reader is, in step with the URL. Steps of the reader are
- * history entries (Back undoes them); typing replaces the current one.
+ * place - the signal with the page's current place, kept in sync with the URL. Steps of the reader
+ * are history entries (Back undoes them); typing replaces the current one.
  */
 import { computed, signal } from "@preact/signals";
 import { type Base, type Place, formatPlace, parsePlace } from "../model/place";

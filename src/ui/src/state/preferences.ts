@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* preferences - what is the reader's own and never part of a link; kept in localStorage. */
+/* preferences - the reader's settings, which are never part of a link; stored in localStorage. */
 import { effect, signal, type Signal } from "@preact/signals";
 import { type Zone, setZone } from "../model/timerange";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* progress - how far the server is with the query that is being waited for, asked by its id. */
+/* progress - polls the server, by the query's id, for the progress of the running query. */
 import { signal } from "@preact/signals";
 import { fetchProgress } from "../data/api";
 

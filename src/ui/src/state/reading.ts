@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reading - what follows from the profile and the place: colours, search matches, the box zoomed
- * to, and what is selected and hovered. Selection drives every pane; hover only the status line.
+ * reading - values derived from the profile and the place: colours, search matches, the zoomed box,
+ * the selection and the hovered frame. Every pane follows the selection; only the status line follows hovering.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { type SlotMemory, colourChanges, colourProfile } from "../model/colours";

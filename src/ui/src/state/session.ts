@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * session - what the server said about the place, and the loading of it.
+ * session - loads the server's answers for the current place, and holds them.
  *
- * One load at a time per kind; a newer one aborts the older, so only the last answer shows. The
- * previous result stays until the next is there. On the first load of a place a picture trimmed to
- * the screen comes before the full tree.
+ * There is one load at a time per kind; a newer one aborts the older, so that only the last answer
+ * shows. The previous result stays until the next one has arrived. On the first load of a place, a
+ * picture trimmed to the screen precedes the full tree.
  */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* transforms - what can be done with the selected function: one list for keys, menu and palette. */
+/* transforms - the actions on the selected function: one list for keys, menu and palette. */
 import { type Action, filterText } from "../model/filters";
 import { GROUP, TRIMMED, depthOf, functionName } from "../model/profile";
 import { formatMatchers, parseMatchers, withMatcher } from "../model/selector";

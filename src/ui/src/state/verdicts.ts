@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * verdicts - what of the comparison on screen is more than noise: asked for with the comparison, kept while it is
- * asked anew.
+ * verdicts - which changes in the comparison on screen are more than noise: requested with the comparison, and kept
+ * during a refresh.
  */
 import { signal } from "@preact/signals";
 import { fetchSignificance } from "../data/api";

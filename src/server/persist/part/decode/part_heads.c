@@ -429,6 +429,6 @@ int part_heads_decode(struct slice raw, const struct part_stripe_shape *shape,
 	if (!rc)
 		rc = read_rollup(&in, heads, err);
 	if (!rc && byte_reader_left(&in))
-		rc = corrupt("has bytes behind its headers", err);
+		rc = corrupt("has bytes after its headers", err);
 	return rc;
 }

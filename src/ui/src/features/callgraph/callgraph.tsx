@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* callgraph - functions as boxes, calls as lines as thick as what they cost. */
+/* callgraph - functions as boxes, calls as lines whose thickness shows their value. */
 import { computed, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * line_keys - the chart's lines by name: sorted, pointed at, drawn alone by a press and with the others by the next,
- * or made a condition of the query.
+ * line_keys - the chart's legend: sortable; pointing highlights a line, a press shows it alone, another press shows all
+ * again; a line can also become a condition of the query.
  */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* compare - what stands around the graph of a comparison: what A is, the summary, the table of changes. */
+/* compare - the parts around the graph of a comparison: the choice of A, the summary, the table of changes. */
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { fetchLabels, fetchSeries } from "../../data/api";

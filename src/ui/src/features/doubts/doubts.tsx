@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* doubts - what is to be known of the numbers on screen: in a word in the status line, in full in the side pane. */
+/* doubts - reasons to doubt the numbers on screen: one word in the status line, all of them in the side pane. */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { PageLink } from "../pages/menu";

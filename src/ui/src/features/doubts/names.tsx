@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* names - in the side pane: how names that are missing may come. */
+/* names - in the side pane: how to get missing names. */
 import type { JSX } from "preact";
 import { ConsentView } from "../pages/consent";
 import { PageLink } from "../pages/menu";

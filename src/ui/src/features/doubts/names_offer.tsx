@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* names_offer - in the status line: names are missing, and nobody has said yet whether they may be fetched. */
+/* names_offer - in the status line: names are missing, and nobody has decided yet whether they may be fetched. */
 import { effect } from "@preact/signals";
 import type { JSX } from "preact";
 import { consent, isLacking, readConsent } from "../../state/consent";

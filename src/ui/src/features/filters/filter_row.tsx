@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filter_row - the row of filters on stacks and frames, and the button for one more. */
+/* filter_row - the row of filters on stacks and frames, and the button that adds one. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { place } from "../../state/place";

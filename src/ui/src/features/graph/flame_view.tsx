@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flame_view - ties the canvas graph to the session's signals, the keyboard and the tree proxy. */
+/* flame_view - connects the canvas graph with the session's signals, the keyboard and the ARIA tree. */
 import { effect, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frame_menu - what can be done with a frame, at the frame: right click, or x. */
+/* frame_menu - the context menu of a frame: right click, or x. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { frameMenu } from "../../state/overlays";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* minimap - the whole graph, small, with what is on screen framed; dragging the frame moves the view. */
+/* minimap - the whole graph in small, with a frame around the visible part; dragging the frame moves the view. */
 import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

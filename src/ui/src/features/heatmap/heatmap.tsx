@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* heatmap - when it was spent, cell by cell; chosen cells are what the graph below is of. */
+/* heatmap - values over time, cell by cell; the graph below shows the chosen cells. */
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heatmap_canvas - draws a heatmap on two canvases (cells; what is chosen and under the pointer), and
- * tells which cells a pointer goes over. Framework-free.
+ * heatmap_canvas - draws a heatmap on two canvases (cells; chosen and hovered cells), and reports the
+ * cells under the pointer. Framework-free.
  */
 import { mixed } from "../../flame/theme";
 import { HEAT_STEPS, type Heatmap, cellsOf, heatStep } from "../../model/heatmap";

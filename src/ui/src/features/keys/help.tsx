@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* help - the overlay that lists the keys, made from the table that the keys work by. */
+/* help - the overlay that lists the shortcuts, from the table in state/keys. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../../kit/icons";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * palette - commands by their names, from the table that the keys work by, and functions, label values
+ * palette - finds commands by their names, from the table in state/keys, and functions, label values
  * and profile types (ARIA combobox in a dialog).
  */
 import { useSignal } from "@preact/signals";

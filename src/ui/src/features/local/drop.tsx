@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drop - files that are dropped on the page are opened in it. */
+/* drop - opens files that are dropped on the page. */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";

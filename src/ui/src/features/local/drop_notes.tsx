@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drop_notes - what is said of files that are dragged over the page, are being read, or could not be. */
+/* drop_notes - notes on files that are dragged over the page, are being read, or could not be read. */
 import type { JSX } from "preact";
 import { opening, openingFailed } from "../../state/local";
 import { busy } from "../../state/session";

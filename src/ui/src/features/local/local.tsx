@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local - around a file of the reader's own: what stands in the header, and when it is not there. */
+/* local - the header of a file that the reader opened, and the note shown if the file is not there any more. */
 import type { JSX } from "preact";
 import { formatBytes } from "../../model/quantity";
 import { Icon } from "../../kit/icons";

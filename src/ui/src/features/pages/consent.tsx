@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* consent - whether the distribution's servers may be asked for names, and what came of it. */
+/* consent - asks whether firn may fetch names from the distribution's servers, and shows the progress. */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* debuginfo - symbols: what is missing and how to send it, what is coming, what is here. */
+/* debuginfo - the page on symbols: missing files and how to send them, uploads in progress, stored files. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { type Debuginfo, fetchDebuginfo } from "../../data/operations";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* menu - the way to the pages, and to files of the reader's own. */
+/* menu - the menu with links to the pages, and the reader's own files. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { chooseLocal } from "../../state/local";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pages - what there is besides the profiles: one frame with a way to each, and the page that is chosen. */
+/* pages - the pages besides the profiles: their common layout with links to each, and the chosen page. */
 import type { ComponentType, JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../../state/keys";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scraped - whom the server asks for profiles: how it went last, under which labels, and who is left out by a rule. */
+/* scraped - the targets that the server scrapes: result of the last scrape, labels, and targets dropped by a rule. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { ScrapedTarget, Scraped } from "../../data/operations";

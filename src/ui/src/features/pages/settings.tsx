@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* settings - what is this reader's own, and everything that is kept in this browser for it. */
+/* settings - the reader's settings, and everything that firn stores in this browser. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { formatBytes } from "../../model/quantity";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* settings_list - the settings that are offered, one entry each; what they mean is in state/preferences. */
+/* settings_list - the available settings, one entry each; state/preferences has their meaning. */
 import type { Signal } from "@preact/signals";
 import { motion, paneOpen, stripOpen, theme } from "../../state/preferences";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* status - the server: its store, memory and disk, what is being asked, and what was built. */
+/* status - the page on the server: store, memory, disk, running queries, build. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { type RunningQuery, type Status, fetchQueries, fetchStatus, stopQuery } from "../../data/operations";

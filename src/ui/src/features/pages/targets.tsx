@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets - who sends profiles: how fresh, how much, what is lost and refused, with which errors; and who is asked. */
+/* targets - the senders of profiles: age, volume, losses, refusals, errors; and the scraped targets. */
 import type { JSX } from "preact";
 import { fetchTargets, type Scraped, type Target } from "../../data/operations";
 import { agentCommand } from "../../model/agent_command";

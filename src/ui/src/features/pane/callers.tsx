@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* callers - who calls the selected function, as a tree to open. */
+/* callers - the callers of the selected function, as an expandable tree. */
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";

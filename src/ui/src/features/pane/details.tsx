@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* details - the side pane on what is selected: its values, its place, what it calls; else what is to be known. */
+/* details - the side pane's details of the selected frame: values, place, callees; else the doubts. */
 import type { JSX } from "preact";
 import {
 	GROUP, type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,

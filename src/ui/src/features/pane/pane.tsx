@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pane - beside the graph: the details of what is selected, and the top functions. */
+/* pane - the side pane: details of the selection, and the top functions. */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type PaneTab, codeWidth, paneOpen, paneTab, paneWidth } from "../../state/preferences";

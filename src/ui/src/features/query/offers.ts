@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* offers - what the field of matchers offers at the caret: labels, operators, values by what was spent in them. */
+/* offers - completion at the caret of the matcher field: labels, operators, and values ordered by their cost. */
 import { fetchLabelValues, fetchLabels, fetchSeries } from "../../data/api";
 import { formatRate } from "../../model/quantity";
 import { type Completion, OPERATORS, quote, quoteName } from "../../model/selector";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * query_field - what happens in a field of matchers: typing offers, keys choose, Enter and leaving apply. Keys of a
- * reader who is faster than the list that they are for wait for it.
+ * query_field - the behaviour of the matcher field: typing opens completion, keys choose from it, Enter and leaving the
+ * field apply the text. Keys that are pressed before the list has arrived are kept and applied to it.
  */
 import { signal } from "@preact/signals";
 import { type Completion, completionAt, parseMatchers } from "../../model/selector";

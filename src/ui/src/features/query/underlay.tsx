@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* underlay - the colours of an input: the same text below it, token by token. */
+/* underlay - syntax colours of an input: a copy of its text behind it, token by token. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Token, tokenise } from "../../model/selector";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sandwich - one function: all that calls it above, all that it calls below. */
+/* sandwich - one function, with all its callers above and all its callees below. */
 import { computed, effect, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* services - what is profiled, by service: cores, trend, share of the host or of all, who sends it, how fresh it is. */
+/* services - the list of profiled services: cores, trend, share of the host or of all, senders, newest report. */
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { fetchLabelValues } from "../../data/api";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trend - a line without axes, as high as its largest value; steps that nothing is known of are gaps. */
+/* trend - a sparkline, as high as its largest value; steps without data are gaps. */
 import type { JSX } from "preact";
 import { digits } from "../../model/quantity";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* share - links to what is on screen, files of it for other tools, and the picture itself. */
+/* share - links to the current view, downloads of it for other tools, and the picture itself. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { queryUrl } from "../../data/api";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* share - the button; what it opens comes when it is wanted. */
+/* share_button - the button; the code of its panel is loaded when it is pressed. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { Icon } from "../../kit/icons";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* app - the one screen: header, strip, tools, main with its pane, status line. */
+/* app - the layout of the main screen: header, chart strip, tools, main view with its side pane, status line. */
 import type { JSX } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../../state/keys";

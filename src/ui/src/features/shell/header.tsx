@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* header - product, what is asked (type, matchers, range), refresh, theme, help. */
+/* header - product name, query (type, matchers, range), refresh, theme, help. */
 import type { JSX } from "preact";
 import { typeTitle } from "../../model/quantity";
 import { endsNow } from "../../model/timerange";

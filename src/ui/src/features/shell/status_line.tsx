@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* status_line - always there: the hovered frame (else the selected one) in full, at once. */
+/* status_line - shows the hovered frame, or else the selected one, in full. */
 import type { JSX } from "preact";
 import { functionFile, functionMapping, functionUnresolved, nodeName } from "../../model/profile";
 import { counted, formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";

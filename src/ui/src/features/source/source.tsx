@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* source - where in its source, or in its machine code, a function spends: text with heat per line. */
+/* source - a function's source or machine code, with its values per line as heat. */
 import { computed, effect, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

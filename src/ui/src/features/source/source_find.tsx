@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* source_find - finds text in all lines of the source view, of which only those on screen are in the page. */
+/* source_find - finds text in all lines of the source view, also in those that are not in the document. */
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* empty - what stands in place of a graph of nothing: which condition emptied it, and the way out. */
+/* empty - shown instead of an empty graph: the condition that excluded everything, and a remedy. */
 import type { JSX } from "preact";
 import { agentCommand } from "../../model/agent_command";
 import { typeTitle } from "../../model/quantity";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* progress_note - over the old picture while a slow answer is on its way: how far, how long, Cancel. */
+/* progress_note - shown over the old picture while a slow query runs: progress, time, Cancel. */
 import type { JSX } from "preact";
 import { formatBytes } from "../../model/quantity";
 import { progress } from "../../state/progress";

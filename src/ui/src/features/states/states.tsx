@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* states - what stands in place of a graph: first load, failure; of nothing found `empty` says why. */
+/* states - shown instead of a graph: the first load, a failure, or `empty` if nothing was found. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { place } from "../../state/place";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* axis - the timeline's time, above; dragging over it sets the range. */
+/* axis - the timeline's time axis; dragging over it sets the range. */
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { Viewport } from "../../flame/viewport";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* body - the timeline's picture with its names, its axis and what is said of the box under the pointer. */
+/* body - the timeline's picture with its names, its axis and the tooltip of the box under the pointer. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";

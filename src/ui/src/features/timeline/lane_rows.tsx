@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lane_rows - the lanes' rows: a bar for each stretch of time over the graph, and the names beside it. */
+/* lane_rows - the lanes' rows: a bar for each step of time over the graph, and the names beside it. */
 import type { JSX } from "preact";
 import { type Viewport, rowTop } from "../../flame/viewport";
 import { depthOf } from "../../model/profile";

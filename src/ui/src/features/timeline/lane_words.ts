@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lane_words - what is said of boxes and bars of the timeline, and what pressing a lane does. */
+/* lane_words - texts for boxes and bars of the timeline, and for the actions of its lanes. */
 import { GROUP, functionMapping, nodeName } from "../../model/profile";
 import { formatPercent, formatValue } from "../../model/quantity";
 import { type Chart, type Lane, laneOf } from "../../model/timeline";

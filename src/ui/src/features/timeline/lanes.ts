@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lanes - what the timeline shows: asked for with the place, and what follows from the answers. */
+/* lanes - the timeline's data: its queries, made from the place, and the values derived from the answers. */
 import { computed, signal } from "@preact/signals";
 import { fetchFlameChart, fetchLabels, fetchSeries } from "../../data/api";
 import type { FlameChartAnswer, SeriesAnswer } from "../../model/answers";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reading - what a reader does with the timeline: points, presses, walks by keys, zooms. */
+/* reading - the reader's interaction with the timeline: hovering, presses, keys, zoom. */
 import { effect, signal } from "@preact/signals";
 import { FlameGraph } from "../../flame/flame_graph";
 import { neighbour } from "../../flame/overlay";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * timeline - stacks over time, a lane for each value of a label: the lane's row shows how much it did,
- * step by step; open lanes show in what. Drawn by the flame graph, whose unit is time here.
+ * timeline - stacks over time, with a lane for each value of a label: the lane's row shows its value
+ * step by step, and an open lane shows the stacks. The flame graph draws it; its unit is time here.
  */
 import type { JSX } from "preact";
 import { Picker } from "../../kit/picker";

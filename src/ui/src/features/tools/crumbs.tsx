@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* crumbs - the path of the zoom, from the root on. */
+/* crumbs - the path from the root to the zoomed frame. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Profile, nodeName, pathOf } from "../../model/profile";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tools - views, search, grouping, colours; below them the path of the zoom and the legend. */
+/* tools - views, search, grouping, colours; below them the path to the zoomed frame and the legend. */
 import { signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
