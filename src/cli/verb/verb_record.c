@@ -22,7 +22,7 @@
 #include "server/resolve/resolver.h"
 
 #define EXIT_CANNOT_RUN 127		    /* as shells say */
-#define TABLES_WAIT_NS (5 * CLOCK_NS_PER_S) /* at the end, if stacks lack unwind tables */
+#define TABLES_WAIT_NS (5 * CLOCK_NS_PER_S) /* at a due end, if stacks lack unwind tables */
 #define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S) /* for who sends SIGTERM: frames that wait say so */
 
 struct record_verb_options {
@@ -295,7 +295,7 @@ static int record(const struct record_verb_options *values, const struct option_
 	pid_t pids[PIDS_MAX];
 	size_t count = 0;
 	int64_t names_until_ns = 0;
-	int exec_errno, status = 0, rc;
+	int exec_errno, status = 0, ended_by = 0, rc;
 	unsigned sample_labels = 0;
 
 	rc = sample_labels_parse(slice_of(values->sample_labels), &sample_labels, err);
@@ -333,9 +333,11 @@ static int record(const struct record_verb_options *values, const struct option_
 	exec_errno = let_go(&command, !rc);
 	if (exec_errno)
 		rc = err_set_errno(err, exec_errno, "run \"%s\"", operands->items[0]);
-	else if (!rc && wait_end(values, &command, pids, count, &status) == SIGTERM)
+	else if (!rc)
+		ended_by = wait_end(values, &command, pids, count, &status);
+	if (ended_by == SIGTERM)
 		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
-	if (names_until_ns)
+	if (ended_by)
 		agent_stop(agent);
 	else
 		agent_finish(agent, TABLES_WAIT_NS);
