@@ -118,6 +118,12 @@ static bool look_up_all(struct asking *asking, struct found **of, struct err *er
 			found_free(found);
 			continue;
 		}
+		if (found->is_refused) { /* what was known of it stays */
+			discovery_memory_fail(err);
+			is_good = false;
+			found_free(found);
+			continue;
+		}
 		found_free(of[i]);
 		found_seal(found);
 		of[i] = found;

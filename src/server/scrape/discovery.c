@@ -137,14 +137,10 @@ uint64_t discovery_version(struct discovery *discovery)
 
 bool discovery_failure(struct discovery *discovery, struct err *ret)
 {
-	bool has_failed;
-
 	lock_take(&discovery->lock);
-	has_failed = discovery->has_failed || discovery->is_refused;
-	if (has_failed)
-		*ret = discovery->err;
+	*ret = discovery->failure.message[0] ? discovery->failure : discovery->refusal;
 	lock_give(&discovery->lock);
-	return has_failed;
+	return ret->message[0];
 }
 
 struct found *discovery_new_found(struct discovery *discovery)
@@ -156,17 +152,16 @@ struct found *discovery_new_found(struct discovery *discovery)
 	return found;
 }
 
-/* `flag` is one of its two. */
-static void fail(struct discovery *discovery, const struct err *err, bool *flag)
+/* `into` is one of its two. */
+static void fail(struct discovery *discovery, const struct err *err, struct err *into)
 {
 	bool is_news;
 
 	if (atomic_load(&discovery->stops))
 		return;
 	lock_take(&discovery->lock);
-	is_news = strcmp(discovery->err.message, err->message) != 0;
-	*flag = true;
-	discovery->err = *err;
+	is_news = strcmp(into->message, err->message) != 0;
+	*into = *err;
 	lock_give(&discovery->lock);
 	if (is_news)
 		log_warn("scrape", "discovery failed; its previous targets stay",
@@ -177,7 +172,7 @@ static void fail(struct discovery *discovery, const struct err *err, bool *flag)
 
 void discovery_fail(struct discovery *discovery, const struct err *err)
 {
-	fail(discovery, err, &discovery->has_failed);
+	fail(discovery, err, &discovery->failure);
 }
 
 /* Whom it asks, for who reads that it finds too much. */
@@ -198,16 +193,15 @@ void discovery_refuse(struct discovery *discovery, const struct err *err)
 {
 	struct err full;
 
-	lock_take(&discovery->lock);
-	discovery->is_refused = false;
-	if (!err && !discovery->has_failed)
-		discovery->err.message[0] = '\0';
-	lock_give(&discovery->lock);
-	if (!err)
+	if (!err) {
+		lock_take(&discovery->lock);
+		discovery->refusal = (struct err){ 0 };
+		lock_give(&discovery->lock);
 		return;
+	}
 	full = *err;
 	err_wrap(&full, "%.*s", SLICE_FMT(place_of(discovery->config)));
-	fail(discovery, &full, &discovery->is_refused);
+	fail(discovery, &full, &discovery->refusal);
 }
 
 bool discovery_publish(struct discovery *discovery, struct found *found)
@@ -215,6 +209,10 @@ bool discovery_publish(struct discovery *discovery, struct found *found)
 	struct found *old;
 	struct err err;
 
+	if (atomic_load(&discovery->stops)) {
+		found_free(found);
+		return false;
+	}
 	found_seal(found);
 	if (found->is_refused) {
 		found_free(found);
@@ -231,9 +229,7 @@ bool discovery_publish(struct discovery *discovery, struct found *found)
 	old = discovery->found;
 	discovery->found = found;
 	discovery->version++;
-	discovery->has_failed = false;
-	if (!discovery->is_refused)
-		discovery->err.message[0] = '\0'; /* the same would be news again */
+	discovery->failure = (struct err){ 0 }; /* the same would be news again */
 	lock_give(&discovery->lock);
 	found_free(old);
 	discovery->changed(discovery->context);

@@ -29,9 +29,9 @@ struct discovery {
 	struct lock lock; /* guards the rest */
 	struct lock_condition wakes;
 	struct found *found;
-	uint64_t version; /* of found; 0: nothing yet */
-	bool has_failed, is_refused;
-	struct err err; /* why it failed last, or what it found was refused */
+	uint64_t version;   /* of found; 0: nothing yet */
+	struct err failure; /* why it failed last; an empty message: it did not */
+	struct err refusal; /* likewise why what it found was refused */
 };
 
 /*
@@ -60,7 +60,10 @@ void discovery_refuse(struct discovery *discovery, const struct err *err);
 /* For the modules, on the discovery's thread. */
 
 struct found *discovery_new_found(struct discovery *discovery);
-/* Takes ownership; false: there is not enough memory, and the previous targets stay. */
+/*
+ * Takes ownership; false: there is not enough memory, or it is to stop, so that not all was found,
+ * and the previous targets stay.
+ */
 bool discovery_publish(struct discovery *discovery, struct found *found);
 void discovery_fail(struct discovery *discovery, const struct err *err);
 bool discovery_sleep(struct discovery *discovery, int64_t ns); /* false: it is to stop */
