@@ -73,6 +73,14 @@ async function sendAll() {
 	for (const [name, ...samples] of [["before", 6000, 2000, 30], ["now", 2000, 6000, 45]])
 		await send(`moved-${name}`, ["job=moved"],
 			{ functions: known, stacks: movedStacks(...samples), at_ms: AT[name], seconds: 10 });
+	for (const [name, own] of [["before", 3000], ["now", 5000]]) {
+		const stacks = [
+			{ path: [0, 1, 4], samples: own }, { path: [0, 1, 4, 5], samples: 2000 },
+			{ path: [0, 1, 2], samples: 8000 - own },
+		];
+		await send(`nested-${name}`, ["job=nested"],
+			{ functions: known, stacks, at_ms: AT[name], seconds: 10 });
+	}
 	await send("other", ["job=known", "team=Größe 日本"],
 		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10,
 			seconds: 10 });

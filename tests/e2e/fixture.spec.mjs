@@ -160,6 +160,19 @@ test("graph, table and sentence agree on what is more than noise: before it is k
 		await picture(page, "compare-moved");
 	}));
 
+test("a sentence's numbers are the table's; what is of a function alone is called so",
+	() => withPage({}, async (page) => {
+		await page.goto(new URL(comparedOf("nested"), base).href);
+		const sentence = page.locator(".sentence");
+		await sentence.getByText("Surely changed: deflate itself ▲ +67 %").waitFor();
+		assert.match(await sentence.textContent(), /json::Parser::parse ▼ −40 %/);
+		const rows = page.getByRole("grid", { name: "Changes" }).locator(".table-body .row");
+		const cells = await rows.evaluateAll((all) => Object.fromEntries(all.map((row) =>
+			["name", "ratio"].map((column) => row.querySelector(`.cell.${column}`).textContent))));
+		assert.equal(cells.deflate, "▲ +40 %");
+		assert.equal(cells["json::Parser::parse"], "▼ −40 %");
+	}));
+
 test("a verdict does not wait for names that are still read: what has none is being checked, and asked for again",
 	() => withPage({}, async (page) => {
 		const isLate = ({ name }) => name === "deflate";

@@ -229,7 +229,12 @@ function Moved(): JSX.Element | null {
 	/* What a function did itself says where; only when none is sure, what it did with its callees. */
 	const changed = (part: "self" | "total") => sure
 		.filter((row) => partVerdict(verdicts.value, profile.value!, row.name, part) === "sure")
-		.map((row) => ({ fn: row.fn, name: row.name, change: row[part] }));
+		.map((row) => {
+			const change = row[part], words = changeWords(change);
+			/* The column "Change" is of the total: what is of the function alone is called so. */
+			const of = words === changeWords(row.total) ? "" : " itself";
+			return { fn: row.fn, name: row.name, change, words, of };
+		});
 	const own = changed("self");
 	const moved = (own.length ? own : changed("total"))
 		.sort((a, b) => Math.abs(b.change.delta) - Math.abs(a.change.delta)).slice(0, MOVED_MAX);
@@ -239,9 +244,9 @@ function Moved(): JSX.Element | null {
 	return (
 		<>
 			{" "}Surely changed:{" "}
-			{moved.map(({ fn, name, change }, index) => (
+			{moved.map(({ fn, name, of, words }, index) => (
 				<span key={fn}>
-					{index > 0 && ", "}<code>{name}</code> {changeWords(change)}
+					{index > 0 && ", "}<code>{name}</code>{of} {words}
 				</span>
 			))}
 			{sure.length > moved.length && ` and ${sure.length - moved.length} more`}.{later}
