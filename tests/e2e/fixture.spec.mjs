@@ -639,7 +639,10 @@ test("names that are slow to come are asked for ever more rarely: each time is a
 		await page.goto(new URL(`${placeOf("known")}&live=0`, base).href);
 		await page.waitForFunction(() => window.__firn?.profile()?.pending === 7);
 		await page.waitForTimeout(2000);
-		assert.ok(asked >= 2 && asked <= 8, `${asked} times in a minute`);
+		assert.ok(asked <= 8, `${asked} times in a minute`);
+		for (let waited = 0; asked < 2 && waited < 60_000; waited += 100)
+			await page.waitForTimeout(100);
+		assert.ok(asked >= 2, `${asked} times`);
 	}));
 
 test("live on a host that changes all the time: under a megabyte a minute, and nothing stays", () =>
@@ -673,6 +676,9 @@ test("live on a host that changes all the time: under a megabyte a minute, and n
 		const before = await weight();
 		const first = sent.length;
 		await page.waitForTimeout(5000);
+		/* A browser that gets no processor asks later. */
+		for (let waited = 0; sent.length < first + 4 && waited < 60_000; waited += 100)
+			await page.waitForTimeout(100);
 		const grown = await weight() - before;
 		const looked = sent.slice(first);
 		assert.ok(looked.length >= 4, `${looked.length} answers in five minutes`);
