@@ -41,11 +41,11 @@ format: ## lay the sources out with clang-format
 fuzz: deps-test ## each fuzz target for FUZZ_SECONDS (60); ARGS="NAME..." for some
 	@tools/as-user env FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(ARGS)
 
-demo-bucket: build ## a server and object storage, on this host, until Ctrl-C
-	@tools/demo bucket
+demo-bucket: build ## a server and object storage, on this host, until Ctrl-C (ARGS: --servers N)
+	@tools/demo bucket $(ARGS)
 
-demo-cluster: build ## two servers over one ClickHouse, on this host, until Ctrl-C
-	@tools/demo cluster
+demo-cluster: build ## two servers over one ClickHouse, on this host, until Ctrl-C (ARGS: --servers N)
+	@tools/demo cluster $(ARGS)
 
 bench: deps-test build ## measure, beside perf, bpftrace and others
 	@bench/run $(ARGS)
