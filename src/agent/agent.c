@@ -24,7 +24,7 @@
 #include "base/metrics.h"
 #include "base/privilege.h"
 
-/* Of the agent's threads: the programs that it watches come first. */
+/* Priority of the agent's threads: below that of the profiled programs. */
 #define NICE 5
 #define LATE_SETTLE_NS CLOCK_NS_PER_S /* at the end, for what started just before it */
 

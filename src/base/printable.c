@@ -22,7 +22,7 @@ static bool is_command(uint32_t code)
 	return false;
 }
 
-/* Of a well-formed character. */
+/* The code point of a well-formed character. */
 static uint32_t code_of(struct slice character)
 {
 	const unsigned char *bytes = (const unsigned char *)character.data;

@@ -15,7 +15,7 @@
 #include "base/confine/privilege_filter.h"
 
 #define CAPABILITIES_MAX 64
-/* Of no account and no range that Debian or systemd give numbers from. */
+/* Belongs to no account, and to no range from which Debian or systemd assign numbers. */
 #define WORKER_USER "firn-symbols"
 #define WORKER_ID 65533u
 #define BIT(capability) (UINT64_C(1) << (capability))
@@ -38,7 +38,7 @@ struct role {
 	(PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT | PRIVILEGE_NO_IDENTITY |                        \
 	 PRIVILEGE_NO_PROFILING | PRIVILEGE_NO_NETWORK)
 
-/* Who may do what. */
+/* The rights of each kind of process. */
 static const struct role roles[PRIVILEGE_ROLES] = {
 	[PRIVILEGE_AGENT] = { .capabilities = TO_SAMPLE | TO_READ_PROCESSES,
 			      .refused = PRIVILEGE_NO_SYSTEM | PRIVILEGE_NO_MOUNT |

@@ -21,7 +21,7 @@
 #define LOOK_EVERY_NS (500 * CLOCK_NS_PER_MS)
 #define MEBIBYTE (1024.0 * 1024.0)
 
-/* Who watches while the answer is awaited. */
+/* The observer while the answer is awaited. */
 struct watch {
 	const struct client_flags *flags;
 	char id[32];

@@ -117,7 +117,7 @@ static _Noreturn void run_child(const struct server_options *options,
 	_exit(VERB_OK);
 }
 
-/* Who the server is to be; *ret is left alone when it is who we are. */
+/* The user that the server will run as; *ret stays unchanged if it is our own. */
 static int choose_user(const char *name, struct privilege_user *ret, bool *ret_is_other,
 		       struct err *err)
 {

@@ -39,7 +39,7 @@ static int make_folder(const char *path, struct err *err)
 	return 0;
 }
 
-/* Of an own copy of the descriptor: the stream closes it. */
+/* Uses a copy of the descriptor, because the stream closes it. */
 static DIR *open_list(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -10,7 +10,7 @@
 
 #define OF_ROOT "/var/lib/firn"
 
-/* Of a variable that names a folder; relative ones do not count, as the XDG specification asks. */
+/* A folder from a variable; relative paths do not count, as the XDG specification demands. */
 static const char *folder_of(const char *variable)
 {
 	const char *path = getenv(variable);

@@ -177,7 +177,7 @@ static const struct field *const fields_of[DISCOVERY_KINDS] = {
 	[DISCOVERY_CONSUL] = consul_fields,
 };
 
-/* Of the role itself, and of what its targets are joined with. */
+/* True if a selector may be for this role: the own one, or one that targets are joined with. */
 static bool may_select(const struct discovery_config *config, struct slice role)
 {
 	bool is_joined =

@@ -57,7 +57,7 @@ struct server {
 	size_t limits_count, limits_capacity;
 };
 
-/* Who may come in; an address that others can reach needs an answer to that. */
+/* Checks access: an address that others can reach needs users, or permission to go without. */
 static int open_access(struct server *server, const struct server_options *options, struct err *err)
 {
 	struct address address;
@@ -153,7 +153,7 @@ static void debuginfo_each_wanted(void *context, debuginfo_want_f *want, void *w
 	resolver_each_poor(context, want, want_context);
 }
 
-/* Who consents decides for this host: nobody may from elsewhere without a login. */
+/* Consent decides for this host, so nobody may give it from elsewhere without a login. */
 static bool may_offer(const struct server *server, const struct server_options *options)
 {
 	return options->debuginfod_offer && options->local_files &&

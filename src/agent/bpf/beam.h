@@ -35,7 +35,7 @@
 /* What calls C does so from one place in the scheduler's stack, just below its registers (rbx). */
 #define BEAM_BELOW_REGISTERS 4096u
 
-/* Of glibc's struct pthread on x86-64: the first 32 keys, {sequence, value} each. */
+/* In glibc's struct pthread on x86-64: the first 32 keys, {sequence, value} each. */
 #define BEAM_KEYS_AT 0x310u
 #define BEAM_KEYS_MAX 32u
 

@@ -21,7 +21,7 @@
 #include "agent/bpf/script_proof.h"
 #include "agent/bpf/shared.h"
 
-/* Of glibc's struct pthread on x86-64, from the thread pointer on. */
+/* Offsets in glibc's struct pthread on x86-64, from the thread pointer on. */
 #define SCRIPT_KEYS_AT 0x310u	    /* the first 32 keys: {sequence, value} each */
 #define SCRIPT_KEY_BLOCKS_AT 0x510u /* pointers to 32 further ones each */
 #define SCRIPT_KEYS_PER_BLOCK 32u

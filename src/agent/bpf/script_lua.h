@@ -74,7 +74,7 @@ static __always_inline bool script_lua_is_base(const struct script_lua *lua, __u
 	return !(base & 7) && base > lua->low && base <= lua->high;
 }
 
-/* Of a function that was read: it is in C, or a part of the runtime. */
+/* True if the function that was read is in C, or a part of the runtime. */
 static __always_inline bool script_lua_is_native(const struct script *script)
 {
 	return (__u8)(script->words[LUA_WORD_HEAD] >> 16);

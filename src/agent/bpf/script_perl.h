@@ -45,7 +45,7 @@ enum script_perl_word {
 	PERL_STACK_TOP_CALL = 15, /* and in the high half, or, in older Perls, here, the kind */
 };
 
-/* Of a context: its kind, and flags that mean other things in others. */
+/* A context's kind, and its flags, whose meaning depends on the kind. */
 #define PERL_KIND 15u
 #define PERL_SUB 9u
 #define PERL_FORMAT 10u

@@ -34,7 +34,7 @@ static inline __u32 script_v8_proof(const __u64 *words)
 	return script_proof(lasting);
 }
 
-/* Of a method entry of Ruby, its class, definition and name; of instructions, their body alone. */
+/* For a method entry of Ruby: its class, definition and name; for instructions: only their body. */
 static inline __u32 script_ruby_proof(const __u64 *words, bool is_method)
 {
 	const __u64 lasting[SCRIPT_PROOF_WORDS] = { words[1], is_method ? words[0] : 0,
@@ -44,7 +44,7 @@ static inline __u32 script_ruby_proof(const __u64 *words, bool is_method)
 	return script_proof(lasting);
 }
 
-/* Of a function of PHP: name, class, file, lines; 48 bits, of which the low 16 may be left out. */
+/* For a function of PHP: name, class, file, lines; 48 bits, of which the low 16 may be left out. */
 static inline __u64 script_php_proof(const __u64 *words)
 {
 	__u64 hash = 0;
@@ -81,7 +81,7 @@ static inline enum script_perl_code script_perl_kind(__u64 low)
 	return (enum script_perl_code)(low >> SCRIPT_PERL_KIND_SHIFT & 7);
 }
 
-/* Of a code blob of HotSpot: its first words, and a word with its compile id. */
+/* For a code blob of HotSpot: its first words, and a word with its compile id. */
 static inline __u32 jvm_proof(const __u64 *head, __u64 ids)
 {
 	__u64 hash = ids * SCRIPT_PROOF_MIX;
@@ -91,7 +91,7 @@ static inline __u32 jvm_proof(const __u64 *head, __u64 ids)
 	return hash >> 32;
 }
 
-/* Of a method: where its ConstMethod is, and what that says of sizes and names. */
+/* For a method: the address of its ConstMethod, and the sizes and names in that. */
 static inline __u32 jvm_method_proof(__u64 const_method, __u64 ids)
 {
 	return ((const_method ^ ids * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX) >> 32;

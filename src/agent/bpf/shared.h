@@ -55,7 +55,7 @@ enum record_kind {
 	RECORD_STACK,	   /* struct stack_record */
 };
 
-/* Whose own frames are behind the native ones. */
+/* The languages whose own frames follow the native ones. */
 enum script_kind {
 	SCRIPT_NONE,
 	SCRIPT_PYTHON,
@@ -89,7 +89,7 @@ enum script_flag {
 	SCRIPT_FLAGS = 7,
 };
 
-/* Of a mark without an address: the frames outside of it run on another stack of the thread. */
+/* A mark without an address: the frames outside of it run on another stack of the thread. */
 #define SCRIPT_OTHER_STACK 1u
 
 /* Why the frames of an interpreter end before the last one. */
@@ -267,7 +267,7 @@ struct jvm_process {
 #define CODE_NEWS_NS 10000000ull  /* a CPU wakes the agent for unknown code this often at most */
 #define CODE_LINES_MAX (1u << 19) /* of all processes: 64 MB of code */
 
-/* Of a process that runs Erlang (bpf/beam.h). */
+/* A process that runs Erlang (bpf/beam.h). */
 struct beam_walk {
 	__u64 exit;	       /* the address that Erlang processes return to; 0 = it runs none */
 	__u32 key;	       /* number of the pthread key by which threads find their scheduler */

@@ -40,7 +40,7 @@ struct trail_frame {
 
 #define TRAIL_BYTES (TRAIL_FRAMES * sizeof(struct trail_frame))
 
-/* Of this walk, so far. */
+/* This walk, so far. */
 struct trail {
 	struct trail_frame frames[TRAIL_FRAMES];
 	__u64 high; /* half of their sp */
@@ -50,7 +50,7 @@ struct trail {
 	bool is_followed; /* the walk is there */
 };
 
-/* Of the last walk. */
+/* The last walk. */
 struct trail_kept {
 	struct trail_frame frames[TRAIL_FRAMES]; /* the last element is the outermost one */
 	__u64 high;

@@ -12,7 +12,7 @@
 
 #define JVM_PEEK_BYTES 64u /* of code around pc, from the byte before it on */
 
-/* Of frames of HotSpot's generated code (jvm.h). */
+/* Frames of HotSpot's generated code (jvm.h). */
 struct walk_jvm {
 	struct jvm_process process;
 	__u64 blob, object;
@@ -27,7 +27,7 @@ struct walk_jvm {
 
 #define BEAM_PEEK_BYTES 256u /* of code behind a call, a power of two */
 
-/* Of frames of Erlang's code (beam.h). */
+/* Frames of Erlang's code (beam.h). */
 struct walk_beam {
 	struct beam_walk process;
 	__u64 thread; /* its pointer: fs */
@@ -47,7 +47,7 @@ struct walk_lua_place {
 	__u32 is_compiled;  /* machine code runs in it */
 };
 
-/* Of frames of LuaJIT's interpreter and of the code that it made (lua.h). */
+/* Frames of LuaJIT's interpreter and of the code that it generated (lua.h). */
 struct walk_lua {
 	struct script_lua_layout layout;
 	__u64 thread, outer; /* of the last frame, and the C frame outside of it of that thread */

@@ -37,7 +37,7 @@ struct walk_span {
 	struct table_segment segment;
 };
 
-/* Whose spans are kept, and until when they hold. */
+/* The owner of the kept spans, and how long they are valid. */
 struct walk_owner {
 	__u64 start_ns;
 	__u32 tgid, exec_id; /* whose mappings hold */

@@ -274,7 +274,7 @@ void drain_set_config(struct drain *drain, struct agent_config *config)
 	agent_config_free(atomic_exchange(&drain->next_config, config));
 }
 
-/* Of binaries that are not to be sent nothing is told. */
+/* Excluded binaries are not announced. */
 static void keep_back(const struct drain *drain, struct window *window)
 {
 	size_t kept = 0;
@@ -360,7 +360,7 @@ static uint64_t files_mapped(const struct drain *drain, uint32_t process,
 	return hash;
 }
 
-/* Of a stack that was not there before: the names of its generated code will be wanted. */
+/* For a new stack: requests the names of its generated code. */
 static void note_generated(struct drain *drain, uint32_t process, uint32_t space, int64_t now_ns)
 {
 	const struct space *mappings = tracker_space(&drain->tracker, process, space);
@@ -483,7 +483,7 @@ static bool hold_sample(struct drain *drain, const struct sample *sample)
 	return true;
 }
 
-/* Of a sample that waits: what is known of its process's mappings by now. */
+/* For a waiting sample: what is known of its process's mappings by now. */
 static const struct space *find_late_space(void *context, const struct sample *sample)
 {
 	struct drain *drain = context;

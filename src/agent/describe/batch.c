@@ -352,7 +352,7 @@ static size_t splice_half(struct user_half *half)
 			     stack->script_words / 2, half->steps);
 }
 
-/* Of a Java runtime there are words for each frame of generated code, which say what it is. */
+/* A Java runtime's stacks have words for each frame of generated code that identify it. */
 static uint32_t add_java_half(struct builder *builder, uint32_t node, struct user_half *half)
 {
 	const struct runtimes *runtimes = builder->window->runtimes;

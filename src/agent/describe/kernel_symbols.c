@@ -115,7 +115,7 @@ static int by_address(const void *a, const void *b)
 	return (first->name < second->name) - (first->name > second->name);
 }
 
-/* Of several names for one address the first stays. */
+/* Keeps the first of several names for one address. */
 static size_t keep_one_each(struct kernel_symbol *items, size_t count)
 {
 	size_t kept = 0;

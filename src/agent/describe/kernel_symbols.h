@@ -61,7 +61,7 @@ void kernel_symbols_close(struct kernel_symbol_files *files);
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err);
 void kernel_symbols_free(struct kernel_symbols *symbols);
 
-/* Of the names, sizes and addresses in /proc/modules, or a file like it; 0 where there are none. */
+/* A hash of the names, sizes and addresses in /proc/modules or a file like it; 0 without any. */
 uint64_t kernel_symbols_hash_modules(const char *path);
 
 /*

@@ -59,7 +59,7 @@ uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *
 /* The runtime that an address of code belongs to; NULL = none, or we do not know. */
 const struct runtime_file *script_runtime_of(const struct mapping *mapping);
 
-/* Of native code in a file: FRAME_NATIVE, or that of an interpreter whose frames we show. */
+/* The kind of native code in a file: FRAME_NATIVE, or that of an interpreter that we show. */
 enum frame_kind script_kind_of(const struct binary *binary);
 
 /* True if a frame is a call of an interpreter's loop. */
@@ -71,7 +71,7 @@ const struct runtime_file *script_v8_of(const struct space *space);
 /* The runtime of this process whose generated code cannot be named; NULL = there is none. */
 const struct runtime_file *script_problem_of(const struct space *space);
 
-/* Of a process that runs V8: what the code at an address is (enum splice_native). */
+/* For a process that runs V8: the kind of the code at an address (enum splice_native). */
 uint8_t script_native_of(const struct space *space, uint64_t address);
 
 #endif

@@ -90,7 +90,7 @@ static bool fits_header(const char *text)
 	return strlen(text) < 256;
 }
 
-/* Who sends, and the file's name unless it has bytes that a header must not have. */
+/* Adds the sender, and the file's name unless it has bytes that a header must not have. */
 static void set_headers(struct sending *sending)
 {
 	const char *slash = strrchr(sending->file->path, '/');

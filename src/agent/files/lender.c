@@ -415,7 +415,7 @@ static void take_done(struct lender *lender, struct lane *lane, const struct len
 	answer->cpu_ns = reply->cpu_ns;
 	answer->is_done = is_done;
 	answer->fd = fd;
-	/* Who may read the file says who may see its code; workers must change no modes. */
+	/* The file's mode decides who may see its code, so workers must not change modes. */
 	if (is_done && reply->is_copy && waiting.call.request.wish != LENDER_IN_ROOT &&
 	    fchmod(fd, (mode_t)reply->mode & (S_IRWXU | S_IRWXG | S_IRWXO)))
 		log_debug("files", "a copied file has another mode than the original",

@@ -6,7 +6,7 @@
 
 #define POD WORKLOAD_META "pod_"
 
-/* Of a list's item: the fields that both kinds have, where they are. */
+/* The fields that both kinds of list items have, and their numbers. */
 struct item_shape {
 	const char *name;
 	uint32_t labels, annotations;

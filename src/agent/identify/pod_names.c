@@ -82,7 +82,7 @@ void pod_names_metrics_register(void)
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
-/* Of whoever is last to leave. */
+/* Called by the last thread that leaves. */
 static void destroy(struct pod_names *names)
 {
 	for (size_t i = 0; i < WAITS_MAX; i++)

@@ -383,7 +383,7 @@ static const struct pod *look_up(const struct pod_table *table, uint64_t uid, ui
 	return pod;
 }
 
-/* Who owns it, as far as that is known: of its own, or of the owner that was asked for. */
+/* Its owner, as far as it is known: from the pod itself, or from the owner that was looked up. */
 static const struct strbuf *workload_of(const struct pod_table *table, const struct pod *pod,
 					const struct strbuf **ret_kind)
 {

@@ -49,7 +49,7 @@ bool workload_of_replica_set(struct slice name, struct slice hash, struct slice 
 	return hash.len && cut_last(name, ret, &last) && slice_equal(last, hash);
 }
 
-/* Of the letters that Kubernetes makes hashes of, so that they are no words. */
+/* True if it has only the letters of Kubernetes' hashes, which cannot form words. */
 static bool is_hash(struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++)

@@ -20,7 +20,7 @@
 #define ENTRY_BYTES_AT 12u
 #define ENTRY_AUGMENTATION_AT 16u
 
-/* Of call frame instructions. */
+/* Opcodes of call frame instructions. */
 #define OP_DEFINE_FRAME 0x0cu
 #define OP_DEFINE_OFFSET 0x0eu
 #define OP_KIND 0xc0u

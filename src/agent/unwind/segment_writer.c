@@ -193,7 +193,7 @@ static uint64_t size_of(const struct segment_writer *writer, uint32_t shift, uin
 	       4 * (uint64_t)writer->sizes[shift - TABLE_BUCKET_SHIFT_MIN].far_count;
 }
 
-/* Of the smallest buckets that take at most so much, or else of those that take the least. */
+/* The shift of the smallest buckets whose image is within the limit, else of the smallest image. */
 static uint32_t choose_shift(const struct segment_writer *writer, uint64_t blocks, uint64_t most)
 {
 	uint32_t best = TABLE_BUCKET_SHIFT_MAX;

@@ -128,7 +128,7 @@ static bool is_rule_sound(const struct unwind_rule *rule)
 	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL);
 }
 
-/* Of all lines, in order. */
+/* The check of all lines, in order. */
 struct line_check {
 	const struct table_image *image;
 	uint32_t far_next, far_end; /* words */

@@ -179,7 +179,7 @@ int push_folder_look(struct push_folder *folder, struct err *err)
 	return 0;
 }
 
-/* Who reads may have a lease only while nobody writes. */
+/* A reader gets a lease only while nobody writes. */
 static bool is_complete(const struct push_folder *folder, const struct entry *entry)
 {
 	bool quiet = clock_monotonic_ns() - entry->seen_at_ns > QUIET_NS;

@@ -12,7 +12,9 @@
 #define ENTRY_COST_BYTES (2 * sizeof(struct entry) + 16) /* and its place in the index */
 #define CONTEXT_LABELS_MAX 64u				 /* more of one are left out */
 
-/* Of a map: a context's message, or a string. Equal numbers: the last one holds. */
+/*
+ * An entry of a map: a context's message, or a string. If numbers are equal, the last one counts.
+ */
 struct entry {
 	int64_t number;
 	struct slice value;

@@ -19,7 +19,7 @@ struct tables_at {
 	struct span strings, mappings, locations, functions, links, attributes;
 };
 
-/* Of fields whose number depends on the dialect. */
+/* The fields whose number depends on the dialect. */
 static const struct old_layout {
 	uint32_t places, time, duration, period_type, period, id, attributes;
 	struct pb_shape shape;
@@ -389,7 +389,7 @@ static int add_samples(struct otlp_decoder *decoder, struct pb_reader in,
 	return status;
 }
 
-/* Of the values of the samples at `first`, those of one type. */
+/* The values of one type among those of the samples at `first`. */
 static int split_off(struct otlp_decoder *decoder, const struct old_profile *profile,
 		     uint32_t first, uint32_t count, uint32_t type)
 {

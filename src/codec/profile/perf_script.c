@@ -67,7 +67,7 @@ static bool is_time(struct slice word)
 	return true;
 }
 
-/* Of what is_time accepts: "12345.678901:", seconds; saturates. */
+/* The time of a text that is_time accepts: "12345.678901:", in seconds; saturates. */
 static int64_t time_ns(struct slice word)
 {
 	int64_t ns = 0, unit = 0;

@@ -276,7 +276,7 @@ static bool is_host_known(const struct exchange *exchange, const struct net_rout
 		is_named = true;
 		is_known &= hosts_permit(hosts, request->headers[i].value);
 	}
-	/* Who names it in the target, too, means that one (RFC 9112, section 3.2.2). */
+	/* A host name in the request target takes precedence (RFC 9112, section 3.2.2). */
 	if (uri_authority(head_text(&exchange->head, exchange->head.target), &authority))
 		is_known &= hosts_permit(hosts, authority);
 	return is_named ? is_known : hosts_permit(hosts, (struct slice){ 0 });

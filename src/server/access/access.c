@@ -214,7 +214,7 @@ struct tls *access_tls(void *context)
 	return tls;
 }
 
-/* Who makes a request. */
+/* The user or token that makes a request. */
 struct principal {
 	unsigned roles;			   /* 0 = nobody who is known */
 	struct web_config_tenants tenants; /* of the state; none: any */

@@ -78,7 +78,7 @@ static int read_password(const char *path, struct strbuf *out, struct err *err)
 				  path);
 }
 
-/* Who we are. Base64 cannot end a header. */
+/* Our credentials. Base64 cannot end a header. */
 static int add_login(struct ch_client *client, const struct clickhouse_options *options,
 		     struct err *err)
 {

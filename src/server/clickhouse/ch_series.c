@@ -167,7 +167,7 @@ static int take_series(struct byte_reader *in, const struct ch_wanted *wanted,
 	return 0;
 }
 
-/* Of names that the series' rows do not decide on. */
+/* For names on which the series' rows do not decide. */
 static void add_matcher(struct strbuf *sql, const struct matcher *matcher)
 {
 	strbuf_add_text(sql, "(labelled OR vals[indexOf(names, ");

@@ -226,7 +226,7 @@ static void add_heads(const struct ch_reading *reading, bool summed, uint32_t co
 	strbuf_add_text(sql, summed ? ") GROUP BY c, t" : ") ORDER BY series, a");
 }
 
-/* Of a report without labels, the empty set; of one without rows, none. */
+/* The empty set for a report without labels; none for a report without rows. */
 static void add_lists(const struct ch_reading *reading, uint32_t columns, struct strbuf *sql)
 {
 	bool labelled = any_labelled(&reading->catalogue);

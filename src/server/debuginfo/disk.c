@@ -256,7 +256,7 @@ int disk_each(const char *path, disk_visit_f *visit, void *context, struct err *
 	return rc;
 }
 
-/* Of what is being received the record need not outlive the machine: its hash is checked. */
+/* The record of a running upload need not survive a crash: the file's hash is checked. */
 static int write_record(const char *path, const struct debuginfo_record *record, bool is_durable,
 			struct err *err)
 {

@@ -158,7 +158,7 @@ static bool is_same(const struct entry *entry, struct slice hash)
 	       (slice_is(hash, entry->record.hash) || slice_is(hash, entry->record.sha256));
 }
 
-/* Who has not sent the file himself does not see into it, and does not replace it by force. */
+/* A tenant that has not sent the file may neither see into it nor replace it by force. */
 static bool is_of_others(const struct entry *entry, const struct debuginfo_offer *offer)
 {
 	return entry && offer->has_tenant &&
@@ -561,7 +561,7 @@ static int compare(const struct entry *old, const struct upload *upload, bool *r
 	return 0;
 }
 
-/* Of the same file: whoever had it still has it. */
+/* It is the same file, so its owners stay. */
 static void add_owner(const struct debuginfo_record *old, struct debuginfo_record *record)
 {
 	struct debuginfo_record both = *old;
@@ -648,7 +648,7 @@ static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, str
 	return rc;
 }
 
-/* Whoever shares DWARF with the new file gains by it too. */
+/* Files that share DWARF with the new one gain from it, too. */
 static void tell_added(struct debuginfo *debuginfo, const char *build_id)
 {
 	char(*gainers)[ELF_BUILD_ID_TEXT_BYTES] = NULL;

@@ -169,7 +169,7 @@ struct store_bucket_stat {
 };
 void store_bucket_stat(struct store *store, struct store_bucket_stat *ret);
 
-/* Of a store whose profiles another system keeps. */
+/* The state of a store whose profiles are in another system. */
 struct store_remote_stat {
 	const char *kind;	       /* "ClickHouse"; NULL: they are on this server's disk */
 	char error[ERR_MESSAGE_BYTES]; /* why it does not answer; "" = it does */

@@ -443,7 +443,7 @@ static void note_saved(struct store_disk *store, const struct save *save)
 	lock_give(&own->lock);
 }
 
-/* Of the manifests, the newest stay. */
+/* Removes an old manifest if there are too many; the newest stay. */
 static int remove_old_manifest(struct store_bucket *own, struct err *err)
 {
 	struct bucket_key key;

@@ -37,7 +37,7 @@ static bool is_our_group(gid_t group)
 	return group == getegid();
 }
 
-/* Whoever can put files here chooses what we write to, and what we believe to have written. */
+/* Anyone who can put files here could redirect what we write, and forge what we read back. */
 static int check_folder(const struct store_disk *store, struct err *err)
 {
 	struct vfs_owner owner;

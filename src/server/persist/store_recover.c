@@ -150,7 +150,7 @@ static void add_memtable(struct replay *replay, uint64_t generation)
 		store_replay_new(store->active, STORE_REPLAY_BYTES_MAX);
 }
 
-/* Of the active memtable. */
+/* The replay that fills the active memtable. */
 static struct store_replay *filler_of(const struct replay *replay)
 {
 	assert(replay->fillers_count);

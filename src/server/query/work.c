@@ -139,7 +139,7 @@ struct query_stats work_stats(const struct work *work)
 	return stats;
 }
 
-/* Whose fault it is decides: what the disk or a decoder refuses concerns that segment alone. */
+/* An error of the disk or of a decoder affects only its segment; others end the query. */
 static int mark_unreadable(struct work *work, struct segment *segment, int rc, struct err *err)
 {
 	if (rc != -ERR_CORRUPT && rc != -ERR_IO)
@@ -251,7 +251,7 @@ static size_t used_bytes(const struct work *work)
 #define DURATION_BYTES 32
 #define FITS 0.8 /* of what had room: what was done is an estimate */
 
-/* Of the work that takes the memory: 0 when that is not known. */
+/* The done share of the work that takes the memory; 0 if that is unknown. */
 static double share_done(const struct work_shared *shared)
 {
 	uint64_t done = atomic_load_explicit(&shared->cost_done, memory_order_relaxed);

@@ -839,7 +839,7 @@ static bool note_offer(struct binary *binary, int fd)
 	return true;
 }
 
-/* Of several files with one build id the best is kept. */
+/* Keeps the best of several files with one build id. */
 static void keep_offer(struct resolver *resolver, struct binary *binary, struct slice path, int fd,
 		       enum elf_quality quality)
 {

@@ -7,7 +7,7 @@
 #include "codec/wire/json_read.h"
 #include "server/scrape/found.h"
 
-/* Of jansson's and the heap's, beside the texts themselves. */
+/* Overhead of jansson and the heap, besides the texts themselves. */
 #define ENTRY_BYTES 112u
 #define TEXT_BYTES 72u
 

@@ -17,7 +17,7 @@ static struct slice after_scheme(struct slice url)
 	return (struct slice){ 0 };
 }
 
-/* Of characters that need no escaping in a URL or a header. */
+/* True if all characters need no escaping in a URL or a header. */
 static bool is_plain(struct slice text)
 {
 	static const char more[] = "-._~/:[]";

@@ -9,7 +9,7 @@
 
 #include "agent/runtime/code_memory.h"
 
-/* Of a binary; virtual addresses, 0 = it does not have it. */
+/* Virtual addresses in a binary; 0 = the binary does not have it. */
 struct dotnet_symbols {
 	uint64_t dac;	   /* g_dacTable: its first word is where the map of code ranges is */
 	uint64_t contract; /* DotNetRuntimeContractDescriptor */

@@ -184,7 +184,7 @@ static char *name_of_row(struct look *look, uint64_t module_address, uint32_t ro
 	return mem_strndup(name, strlen(name));
 }
 
-/* Of code that was made at run time, which has no row in any metadata. */
+/* The name of code that was generated at run time, which has no row in any metadata. */
 static char *dynamic_name(struct look *look, uint64_t method)
 {
 	uint16_t at = look->process->layout.dynamic_name;

@@ -330,7 +330,7 @@ static void find_ends(struct decoding *decoding, size_t from)
 	}
 }
 
-/* Of the prologue's code. */
+/* The last offset in the prologue's code. */
 static size_t last_offset(const struct decoding *decoding)
 {
 	return decoding->steps_count ? decoding->steps[decoding->steps_count - 1].offset : 0;

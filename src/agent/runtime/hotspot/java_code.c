@@ -154,7 +154,7 @@ static int32_t int_at(const uint8_t *bytes, size_t at)
 	return value;
 }
 
-/* Of scopes that follow one another and are the same, the last place says all. */
+/* If consecutive scopes are equal, the last place is enough. */
 static void add_place(struct source *source, uint32_t last, uint32_t scope)
 {
 	struct java_code *code = source->code;

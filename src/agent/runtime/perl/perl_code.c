@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 #include "codec/wire/utf8.h"
 
-/* Of any value: its body and its kind; where the kind has one word more, that. */
+/* The body and kind of any value, and the further word that some kinds have. */
 struct value {
 	uint64_t body;
 	uint32_t references, flags;

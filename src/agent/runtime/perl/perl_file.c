@@ -99,7 +99,7 @@ static bool find_places(const struct elf_exports *symbols, struct script_perl_la
 	return ret->stack && ret->statement;
 }
 
-/* Of the only one, which is in variables of the binary. */
+/* The only interpreter, which is in variables of the binary. */
 static bool find_variables(const struct elf_exports *symbols, struct script_perl_layout *ret)
 {
 	struct elf_export stack, statement;

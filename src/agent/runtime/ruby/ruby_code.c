@@ -26,7 +26,7 @@
 #define BODY_LABEL_AT 80u
 #define BODY_FIRST_LINE_AT 88u
 
-/* Of a method's definition. */
+/* A method's definition. */
 #define DEFINITION_WORDS 5
 #define DEFINITION_KIND 15u
 #define DEFINITION_IN_RUBY 0u
@@ -168,7 +168,7 @@ void ruby_full_label(const struct script_code *code, const struct script_code *m
 {
 	struct slice label = slice_of(code->function), name = slice_of(code->name);
 
-	/* Of a method that is made of a block the label is the block's. */
+	/* A method made from a block has the block's label. */
 	if (!method || !*method->file || !slice_ends_with(label, name) ||
 	    strcmp(method->name, code->name) != 0) {
 		strbuf_add_text(out, code->function);

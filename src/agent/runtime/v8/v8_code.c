@@ -19,7 +19,7 @@
 #define SCOPE_LOCALS_INLINED_MAX 75u /* names, over which they are in a table of their own */
 #define ANONYMOUS "(anonymous)"
 
-/* Of a scope's flags, the same ones since 8.4. */
+/* A scope's flags, which have not changed since 8.4. */
 #define SCOPE_RECEIVER(flags) ((flags) >> 7 & 3) /* 1, 2 = on the stack, in the context */
 #define SCOPE_HAS_CLASS_VARIABLE(flags) ((flags) >> 10 & 1)
 #define SCOPE_HAS_FUNCTION(flags) (((flags) >> 12 & 3) != 0)

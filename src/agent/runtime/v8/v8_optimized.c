@@ -17,7 +17,7 @@
 /* A word that may be weak points at the same object. */
 #define WEAK 2u
 
-/* Of a source position: its place in the script, and the number of the inlining, from 1 on. */
+/* A source position: its place in the script, and the number of the inlining, from 1 on. */
 #define POSITION_PLACE(position) ((uint32_t)((position) >> 1) & 0x3fffffffu)
 #define POSITION_INLINING(position) ((uint32_t)((position) >> 31) & 0xffffu)
 

@@ -106,7 +106,7 @@ static bool length_of(const struct text *text, uint64_t word, uint32_t *ret)
 	       *ret <= INT32_MAX;
 }
 
-/* Of the two that a string is made of: the second is read after the first. */
+/* A string made from two others: the second is read after the first. */
 static bool put_both(struct text *text, const struct piece *piece)
 {
 	uint64_t first, second;

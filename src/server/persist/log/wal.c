@@ -512,7 +512,7 @@ static bool continues(const struct wal_chain *chain, const struct header *header
 	return header->sequence == chain->last.sequence + 1 && header->prev_crc == chain->last.crc;
 }
 
-/* Of the chain, behind a header that is not whole. */
+/* True if records of the chain follow an incomplete header. */
 static bool records_follow(const struct wal_chain *chain, struct slice bytes)
 {
 	struct header header;

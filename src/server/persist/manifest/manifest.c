@@ -211,7 +211,7 @@ static struct part_info *find_part(const struct manifest_state *state, uint64_t 
 		       : NULL;
 }
 
-/* Of two parts that were being made, the later number may have come first. */
+/* If two parts were being made, the one with the later number may be added first. */
 static bool add_part(struct manifest_state *state, const struct part_info *info)
 {
 	size_t place = part_place(state, info->number);

@@ -18,7 +18,7 @@ struct split {
 	uint32_t *firsts;  /* by partition and one more: its first of `reports` */
 	struct part_arranger *arranger;
 	struct part_arrangement arrangement; /* of the partition at hand */
-	/* Of one report, with the new ids. */
+	/* The rows of one report, with the new ids. */
 	uint32_t *nodes, *label_sets;
 };
 

@@ -51,7 +51,7 @@ struct part_writer {
 	struct part_chunk_builder sections[PART_SECTIONS];
 	struct part_info info;
 
-	/* Of the partition that is being written. */
+	/* The partition that is being written. */
 	const struct part_dictionary *dictionary;
 	struct part_numbers numbers;
 	struct block *blocks;

@@ -289,7 +289,7 @@ static bool encode_rows(struct making *making)
 	return true;
 }
 
-/* Of one reason, or of any: the occurrences that are in no other. */
+/* For one reason, or for any: the occurrences that are not inside another. */
 struct reason {
 	uint32_t until; /* stacks are below the last one */
 	size_t start, count;

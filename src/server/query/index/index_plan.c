@@ -75,7 +75,7 @@ static int group_order(const void *left, const void *right)
 	return (a->slots > b->slots) - (a->slots < b->slots);
 }
 
-/* Of groups whose segments are all here the smallest, as long as none outweighs all before it. */
+/* Chooses the smallest groups that are complete, as long as none outweighs all before it. */
 static void choose_groups(struct index_plan *plan, struct index_group *groups, size_t count,
 			  uint64_t due_slots)
 {

@@ -97,7 +97,7 @@ static size_t count_together(struct segment *const *segments, size_t count)
 	return end;
 }
 
-/* Of the segments of one key: all, or as many at a time as there is room for. */
+/* Indexes the segments of one key: all, or as many at a time as the memory allows. */
 static int make_indexes(struct indexed *indexed, struct index_plan *plan, struct err *err)
 {
 	int rc = 0;
@@ -270,7 +270,7 @@ static inline void call_for(const struct indexed_sums *sums, const struct functi
 		__builtin_prefetch(&sums->before[of->stack_of_slot[slot + SLOTS_AHEAD]], 1);
 }
 
-/* Of a short range nearly all counters are 0, and to pass over one is less than to add it. */
+/* In a short range nearly all counters are 0, and skipping one is cheaper than adding it. */
 static bool are_few(const struct select_segment *in, const struct function_index_member *of)
 {
 	return in->rows_count < of->slots_count / 4;

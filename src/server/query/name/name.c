@@ -506,7 +506,7 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	return made.function;
 }
 
-/* Of a binary without a path its build id stands for it. */
+/* For a binary without a path, its build id is used. */
 static struct slice unnamed_binary(const struct tree_function *function)
 {
 	struct slice binary = name_binary_of(function->mapping);

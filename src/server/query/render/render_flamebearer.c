@@ -45,7 +45,7 @@ static struct extent extent_of(const struct layout *layout, uint32_t node, int s
 	return (struct extent){ 0, tree->nodes[node].total, tree->nodes[node].self };
 }
 
-/* Of both sides. */
+/* The sum of both sides. */
 static int64_t size_of(const struct layout *layout, uint32_t node)
 {
 	int64_t size = 0;

@@ -139,7 +139,7 @@ static bool zone_matters(const struct select_segment *in, const struct segment_z
 	return selected_before[end] > selected_before[zone->series_min];
 }
 
-/* Of two at the same distance the earlier one. */
+/* If two are at the same distance, the earlier one. */
 static bool is_nearer(const struct query_params *params, int64_t start_ns, int64_t than_ns)
 {
 	uint64_t a = distance_ns(params, start_ns), b = distance_ns(params, than_ns);
@@ -164,7 +164,7 @@ struct stretch {
 	uint32_t at, end; /* in the run */
 };
 
-/* Of times that ascend, the first from `at` on that is not before `time_ns`. */
+/* Among ascending times, the first from `at` on that is not before `time_ns`. */
 static uint32_t find_time(const int64_t *times_ns, uint32_t at, uint32_t end, int64_t time_ns)
 {
 	assert(at <= end);

@@ -28,7 +28,7 @@ struct charting {
 	size_t edges_capacity;
 	uint32_t above; /* nodes on a path above the first frame: root, lane */
 	int64_t narrow_ns;
-	/* Of the step's tree: by node. */
+	/* The step's tree: by node. */
 	const struct tree *tree;
 	uint32_t *ends;	     /* behind its last descendant */
 	uint32_t *functions; /* by the tree's function: the chart's; NONE = not known yet */

@@ -78,7 +78,7 @@ static int numbers_order(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Of all that frame_identity counts. */
+/* Orders frames by all members that frame_identity keeps. */
 static int frames_order(const struct tables_view *view, uint32_t left, uint32_t right)
 {
 	struct frame a = frame_identity(&view->frames[left]);

@@ -327,7 +327,7 @@ static int sum_flats(struct table *table, const struct merge_trie *trie, struct 
 	return 0;
 }
 
-/* Of the `count` largest values, a heap with the least at its top; zeros at first. */
+/* A heap of the `count` largest values, with the smallest on top; zeros at first. */
 static void replace_least(int64_t *largest, size_t count, int64_t value)
 {
 	largest[0] = value;
@@ -390,7 +390,7 @@ static int bound_trie(struct table *table, const struct merge_trie *trie, struct
 	return rc;
 }
 
-/* Of rows so far, the smallest lower bound among the largest; 0: there are not so many. */
+/* Finds the smallest lower bound among the largest rows so far; 0: there are too few rows. */
 static void rank_bounds(struct table *table)
 {
 	struct bounds *bounds = &table->bounds;
@@ -453,7 +453,7 @@ static int find_bounds(struct table *table, const struct merge *merge, size_t li
 	return rc ? rc : find_least(table, err);
 }
 
-/* Who calls what is inlined somewhere, and whether it is there. */
+/* Finds the callers of functions that are inlined somewhere, and whether they are so there. */
 static int walk_edges(struct table *table, const struct merge *merge, struct err *err)
 {
 	uint64_t pending = table->names->pending;

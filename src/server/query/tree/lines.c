@@ -42,7 +42,7 @@ struct lining {
 	size_t steps; /* since these were looked at */
 };
 
-/* Of many small steps; negative when there is no time for more. */
+/* Counts small steps; negative once the time is over. */
 static int step(struct lining *lining, size_t steps, struct err *err)
 {
 	lining->steps += steps;

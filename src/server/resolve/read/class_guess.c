@@ -381,7 +381,7 @@ static int compare_methods(const void *a, const void *b)
 	return (x->class > y->class) - (x->class < y->class);
 }
 
-/* Of these methods, which are one function: the class that the others are derived from. */
+/* The class from which those of all these methods, which are one function, are derived. */
 static uint32_t common_class(struct hierarchy *hierarchy, const struct method *methods,
 			     size_t count)
 {

@@ -604,7 +604,7 @@ static void write_scopes(struct finisher *finisher)
 	}
 }
 
-/* Of the texts of functions, and of all files that there may be. */
+/* Bytes of the texts of these functions, and of all files. */
 static uint64_t texts_bytes(const struct symbol_builder *builder, const uint32_t *functions,
 			    uint32_t count)
 {

@@ -50,7 +50,7 @@ static int channel = -1; /* the server's end */
 
 static void say(int line, int value)
 {
-	/* Whoever does not listen has ended. */
+	/* A reader that does not listen has ended. */
 	(void)!send(line, &value, sizeof(value), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

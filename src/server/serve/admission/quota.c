@@ -90,7 +90,7 @@ static struct quota_tenant *find(const struct quota *quota, uint64_t hash, struc
 	return tenant;
 }
 
-/* Of those where nobody is, the one that was entered longest ago. */
+/* Removes the unused tenant that was entered longest ago. */
 static void forget_oldest(struct quota *quota)
 {
 	struct quota_tenant **oldest = NULL, *tenant;

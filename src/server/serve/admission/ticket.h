@@ -29,7 +29,7 @@
 
 enum ticket_state { TICKET_NEW, TICKET_LISTED, TICKET_SEATED, TICKET_ANSWERED, TICKET_ENDED };
 
-/* Of the server; borrowed, for as long as there are tickets. */
+/* Parts of the server; borrowed, as long as there are tickets. */
 struct ticket_desk {
 	struct active_queries *active;
 	struct admission *admission;

@@ -34,7 +34,7 @@ static int time_parameter(const struct net_request *request, const char *name, i
 	return rc ? err_wrap(err, "parameter \"%s\"", name) : 0;
 }
 
-/* Who asks, for the record: where from, and with what. */
+/* The author of a request, for the record: address and user agent. */
 static void describe_client(const struct net_request *request, char ret[static BY_BYTES])
 {
 	struct slice agent = net_request_header(request, "user-agent");

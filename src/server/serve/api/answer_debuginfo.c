@@ -249,7 +249,7 @@ static void put_json_missing(struct json *json, const struct resolver_missing *m
 	json_close_object(json);
 }
 
-/* Who could be asked, and what was answered to that. */
+/* The servers on offer, and the answer to the offer. */
 static void put_offer(struct serve *serve, struct json *json)
 {
 	struct slice servers;

@@ -213,7 +213,7 @@ static uint64_t depth_of(const struct rows *rows, size_t row)
 	return rows->tree->nodes[rows->node[row]].depth;
 }
 
-/* Of a flame chart, what its functions are called by or are told apart by. */
+/* The place of a row; in a flame chart, what names or distinguishes its functions. */
 static struct tree_place place_of(const struct rows *rows, size_t row)
 {
 	const struct tree *tree = rows->tree;

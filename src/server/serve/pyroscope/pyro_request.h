@@ -41,7 +41,7 @@ struct pyro_request {
 	struct pyro_types types;
 };
 
-/* Of the message itself. Texts are borrowed from it. */
+/* Reads the message itself. Texts are borrowed from it. */
 int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
 	      struct err *err);
 

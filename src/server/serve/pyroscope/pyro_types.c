@@ -19,7 +19,7 @@ static struct slice id_of(const struct profile_type *type, struct arena *arena)
 	return text;
 }
 
-/* Of a gauge and a delta that have one name here, the delta (query.h: deltas_first). */
+/* If a gauge and a delta have the same name here, the delta (query.h: deltas_first). */
 static bool is_hidden(const struct query_type *types, size_t count, const struct profile_type *type)
 {
 	struct profile_type delta = *type;

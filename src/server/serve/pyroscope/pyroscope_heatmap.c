@@ -28,7 +28,7 @@ struct heat_exemplar {
 	const struct query_point *point;
 };
 
-/* Of one line of the answer: the series whose group-by labels are alike. */
+/* One line of the answer: the series with equal group-by labels. */
 struct heat_line {
 	const struct query_series *series; /* one of them */
 	uint32_t *counts;		   /* [slot * BUCKETS + bucket] */
@@ -44,7 +44,7 @@ struct heat {
 	size_t lines_count, lines_capacity;
 };
 
-/* Of a group what it is grouped by; of a series its own labels, and its service by the rule. */
+/* For a group, its group-by labels; for a series, its own labels and its service by the rule. */
 static struct slice label_of(const struct pyro_request *pyro, const struct query_series *series,
 			     struct slice name)
 {
@@ -93,7 +93,7 @@ static double value_of(const struct query_point *point)
 	return (double)point->sum / (point->reports ? point->reports : 1);
 }
 
-/* Of spans, those without an id are none. */
+/* A span without an id does not count. */
 static bool counts(const struct heat *heat, const struct query_series *series)
 {
 	return heat->pyro->format != OF_SPANS ||

@@ -19,7 +19,7 @@
 enum { SUM, AVERAGE };				   /* TimeSeriesAggregationType */
 enum { EXEMPLARS_INDIVIDUAL = 2, EXEMPLARS_SPAN }; /* ExemplarType */
 
-/* Of the points of a series, the report that stands for each. */
+/* The report that represents each point of a series. */
 struct example {
 	const struct query_series *series; /* NULL: none */
 	const struct exemplar *exemplar;

@@ -134,7 +134,7 @@ static struct part *next_oldest(const struct part_cache *cache, uint64_t after)
 	return oldest;
 }
 
-/* Of pinned parts, the dictionaries that no segment uses. */
+/* Frees the dictionaries of pinned parts that no segment uses. */
 static void shrink(struct part_cache *cache)
 {
 	struct usage usage = usage_of(cache);

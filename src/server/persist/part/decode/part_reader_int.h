@@ -58,7 +58,7 @@ MUST_USE int part_block_read_heads(const struct segment *segment, uint32_t block
 				   struct segment_buffer *buffer, struct segment_heads *ret,
 				   struct err *err);
 
-/* Of the stripe that was read last with its rows. */
+/* Checks the totals of the stripe that was read last with its rows. */
 MUST_USE int part_block_check_totals(const struct segment_buffer *buffer, struct err *err);
 
 #endif
