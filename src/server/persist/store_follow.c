@@ -402,8 +402,9 @@ static struct store_snapshot gather(struct follow_pins *pins)
 	for (size_t i = 0; i < pins->count; i++) {
 		const struct store_snapshot *one = &pins->snapshots[i];
 
-		memcpy(all.segments + all.count, one->segments,
-		       one->count * sizeof(struct segment));
+		if (one->count)
+			memcpy(all.segments + all.count, one->segments,
+			       one->count * sizeof(struct segment));
 		all.count += one->count;
 		all.parts_unreadable += one->parts_unreadable;
 		all.version = one->version && all.version ? hash_mix(all.version, one->version) : 0;
@@ -447,7 +448,9 @@ static void follow_snapshot_release(struct store *base, struct store_snapshot *s
 	for (size_t i = 0; i < pins->count; i++) {
 		struct store_snapshot *one = &pins->snapshots[i];
 
-		memcpy(one->segments, snapshot->segments + at, one->count * sizeof(struct segment));
+		if (one->count)
+			memcpy(one->segments, snapshot->segments + at,
+			       one->count * sizeof(struct segment));
 		at += one->count;
 	}
 	assert(at == snapshot->count);
