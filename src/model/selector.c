@@ -42,6 +42,84 @@ static bool is_name_byte(char c)
 	return isalnum((unsigned char)c) || strchr("_.-/:", c) || (unsigned char)c >= 0x80;
 }
 
+static bool read_digits(const struct parser *p, size_t from, size_t count, unsigned base,
+			uint32_t *ret)
+{
+	*ret = 0;
+	if (p->text.len - from < count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		int digit = slice_hex_digit(p->text.data[from + i]);
+
+		if (digit < 0 || (unsigned)digit >= base)
+			return false;
+		*ret = *ret * base + (unsigned)digit;
+	}
+	return true;
+}
+
+static char *put_utf8(char *out, uint32_t code)
+{
+	if (code < 0x80) {
+		*out++ = (char)code;
+	} else if (code < 0x800) {
+		*out++ = (char)(0xc0 | code >> 6);
+	} else if (code < 0x10000) {
+		*out++ = (char)(0xe0 | code >> 12);
+		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
+	} else {
+		*out++ = (char)(0xf0 | code >> 18);
+		*out++ = (char)(0x80 | (code >> 12 & 0x3f));
+		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
+	}
+	if (code >= 0x80)
+		*out++ = (char)(0x80 | (code & 0x3f));
+	return out;
+}
+
+/*
+ * An escape that tells a character by its number, as PromQL has them from Go: \\101, \\x41,
+ * \\u0041,
+ * \\U00000041. The first two tell bytes. False when it is none.
+ */
+static bool take_number(struct parser *p)
+{
+	char kind = p->text.data[p->at];
+	size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 3;
+	bool is_octal = kind >= '0' && kind <= '7';
+	uint32_t code;
+
+	if ((!is_octal && !memchr("xuU", kind, 3)) ||
+	    !read_digits(p, p->at + !is_octal, digits, is_octal ? 8 : 16, &code))
+		return false;
+	if (is_octal || kind == 'x') {
+		if (code > 0xff)
+			return false;
+		*p->unescaped++ = (char)code;
+	} else {
+		if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+			return false;
+		p->unescaped = put_utf8(p->unescaped, code);
+	}
+	p->at += digits - is_octal;
+	return true;
+}
+
+/* Of what stands behind a backslash. */
+static void take_escape(struct parser *p)
+{
+	static const char letters[] = "ntrafv\\\"'", meant[] = "\n\t\r\a\f\v\\\"'";
+	char c = p->text.data[p->at];
+	const char *letter = c ? strchr(letters, c) : NULL;
+
+	if (letter) {
+		*p->unescaped++ = meant[letter - letters];
+	} else if (!take_number(p)) {
+		*p->unescaped++ = '\\'; /* keep \d and its like for regexes */
+		*p->unescaped++ = c;
+	}
+}
+
 static int take_quoted(struct parser *p, struct slice *ret)
 {
 	char *from = p->unescaped;
@@ -58,13 +136,8 @@ static int take_quoted(struct parser *p, struct slice *ret)
 		if (c == '\\' && quote != '`') {
 			if (++p->at == p->text.len)
 				break;
-			c = p->text.data[p->at];
-			if (c == 'n')
-				c = '\n';
-			else if (c == 't')
-				c = '\t';
-			else if (c != '\\' && c != '"' && c != '\'')
-				*p->unescaped++ = '\\'; /* keep \d and its like for regexes */
+			take_escape(p);
+			continue;
 		}
 		*p->unescaped++ = c;
 	}

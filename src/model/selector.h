@@ -7,10 +7,10 @@
  * Grammar: a profile type (profile_type.h; may be empty to mean every type), then optional
  * matchers in braces: NAME OP "VALUE" with OP one of = != =~ !~. A name is letters, digits, '_',
  * '.', '-', '/' or ':', or is itself quoted ("k8s.pod/name"). Values may also be quoted by ', and
- * take the escapes \\ \" \n \t; a value quoted by ` has no escapes. A trailing comma is allowed.
- * Regular expressions are RE2, anchored at both ends; dot matches newline; matching takes linear
- * time. A series without the label has the value "", except that each has a service_name
- * (service.h).
+ * take the escapes \\ \" \n \t and the others of PromQL (\x41, \101, \u0041) but \b; a value quoted
+ * by ` has no escapes. A trailing comma is allowed. Regular expressions are RE2, anchored at both
+ * ends; dot matches newline; matching takes linear time. A series without the label has the value
+ * "", except that each has a service_name (service.h).
  *
  * Immutable after parsing; matching is thread-safe.
  */

@@ -34,6 +34,12 @@ static void selector_understands_and_spells_back(void **state)
 		{ "{a=~\"\\\\d+\"}", "{a=~\"\\\\d+\"}" },
 		{ "{a=~`\\d\"'`,b='\"'}", "{a=~\"\\\\d\\\"'\",b=\"\\\"\"}" },
 		{ "{a=~\"\\d+\"}", "{a=~\"\\\\d+\"}" },
+		{ "{a=\"pr\\u006fd\"}", "{a=\"prod\"}" },
+		{ "{a=\"\\x41\\102\\U00000043\"}", "{a=\"ABC\"}" },
+		{ "{a=\"gr\\u00f6\\u00dfe \\U0001f525\"}", "{a=\"größe 🔥\"}" },
+		{ "{a=\"\\xc3\\xb6\"}", "{a=\"ö\"}" },
+		/* What tells no character stays. */
+		{ "{a=\"\\x4\\ud800\"}", "{a=\"\\\\x4\\\\ud800\"}" },
 		{ "{caf\xc3\xa9=\"\xe2\x98\x83\"}", "{caf\xc3\xa9=\"\xe2\x98\x83\"}" },
 		{ "memory:inuse_space:bytes::", "memory:inuse_space:bytes::" },
 	};

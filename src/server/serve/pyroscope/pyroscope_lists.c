@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "codec/wire/json.h"
 #include "codec/wire/pb.h"
@@ -13,11 +14,20 @@
 #include "server/serve/pyroscope/pyro_request.h"
 #include "server/serve/rpc/rpc_message.h"
 
-/* Distinct texts; what they point into is the query's. */
+#define KEPT_BYTES_MAX ((size_t)64 << 20)
+
+/* Distinct texts; what they point into is the query's, or `kept`. */
 struct slice_list {
 	struct slice *texts;
 	size_t count, capacity;
+	struct arena kept;
 };
+
+static void list_free(struct slice_list *list)
+{
+	arena_free(&list->kept);
+	free(list->texts);
+}
 
 static void list_add(struct slice_list *list, struct slice text)
 {
@@ -41,6 +51,55 @@ static void list_order(struct slice_list *list)
 		if (!kept || !slice_equal(list->texts[kept - 1], list->texts[i]))
 			list->texts[kept++] = list->texts[i];
 	list->count = kept;
+}
+
+/* The query ends, and the list goes on. */
+static int list_keep(struct slice_list *list, struct err *err)
+{
+	list_order(list);
+	for (size_t i = 0; i < list->count; i++)
+		list->texts[i] = arena_copy(&list->kept, list->texts[i]);
+	return list->kept.over_budget ? err_set(err, ERR_LIMIT,
+						"matchers: what they choose takes more than %zu MB",
+						KEPT_BYTES_MAX >> 20)
+				      : 0;
+}
+
+typedef int list_f(struct query_request *query, const struct net_request *request,
+		   const struct pyro_request *pyro, struct slice_list *list, struct err *err);
+
+/*
+ * Of several selectors (`matchers`), each chooses for itself, as in Pyroscope and Prometheus: the
+ * list has what any of them does.
+ */
+static int list_of_each(struct serve *serve, const struct net_request *request,
+			const struct pyro_shape *shape, list_f *add, struct query_request *query,
+			struct slice_list *list, struct err *err)
+{
+	struct pyro_request all, one;
+	int rc = pyro_read(shape, request->body, &all, err);
+	size_t i = 0;
+
+	arena_init(&list->kept, KEPT_BYTES_MAX);
+	if (rc)
+		return rc;
+	do {
+		one = all;
+		if (all.selectors_count) {
+			one.selectors[0] = all.selectors[i];
+			one.selectors_count = 1;
+		}
+		if (i)
+			rc = list_keep(list, err);
+		if (i)
+			query_request_end(query);
+		if (!rc)
+			rc = pyro_begin_with(serve, request, &one, PARAMETERS_SELECTOR_OPTIONAL,
+					     query, err);
+		if (!rc)
+			rc = add(query, request, &one, list, err);
+	} while (!rc && ++i < all.selectors_count);
+	return rc;
 }
 
 /* Types. */
@@ -130,6 +189,13 @@ static bool reads_name(const struct net_request *request, struct slice name)
 	return name.len > 0;
 }
 
+static int add_names(struct query_request *query, const struct net_request *request,
+		     const struct pyro_request *pyro, struct slice_list *list, struct err *err)
+{
+	(void)request;
+	return list_labels(query, pyro, NULL, list, err);
+}
+
 void pyro_label_names(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
@@ -138,13 +204,9 @@ void pyro_label_names(void *context, const struct net_request *request,
 	};
 	struct query_request query = { 0 };
 	struct slice_list names = { 0 };
-	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
-			    &err);
+	int rc = list_of_each(context, request, &shape, add_names, &query, &names, &err);
 
-	if (!rc)
-		rc = list_labels(&query, &pyro, NULL, &names, &err);
 	if (!rc) {
 		if (names.count)
 			list_add(&names, SLICE_LITERAL(PYRO_TYPE_LABEL));
@@ -153,7 +215,7 @@ void pyro_label_names(void *context, const struct net_request *request,
 			if (reads_name(request, names.texts[i]))
 				pb_put_bytes(&response->body, 1, names.texts[i]);
 	}
-	free(names.texts);
+	list_free(&names);
 	rpc_finish(request, response, rc, &query, &err);
 }
 
@@ -209,6 +271,15 @@ static int list_type_ids(struct query_request *query, const struct pyro_request 
 	return rc;
 }
 
+/* The label was asked for before. */
+static bool is_repeated(const struct pyro_request *pyro, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (slice_equal(pyro->group_by[i], pyro->group_by[at]))
+			return true;
+	return false;
+}
+
 /* The lines of one type, by the labels that are asked for. */
 static int ask_type(struct query_request *query, const struct pyro_request *pyro,
 		    const struct pyro_type *type, struct query_series_set *ret, struct err *err)
@@ -221,7 +292,7 @@ static int ask_type(struct query_request *query, const struct pyro_request *pyro
 	range.base.selector = &selector;
 	range.base.group_by_count = 0;
 	for (size_t i = 0; i < pyro->group_by_count; i++)
-		if (!slice_is(pyro->group_by[i], PYRO_TYPE_LABEL))
+		if (!slice_is(pyro->group_by[i], PYRO_TYPE_LABEL) && !is_repeated(pyro, i))
 			range.base.group_by[range.base.group_by_count++] = pyro->group_by[i];
 	range.sum_all = pyro->group_by_count && !range.base.group_by_count;
 	return query_series(&query->source, &range, ret, err);
@@ -243,6 +314,13 @@ static int list_values(struct query_request *query, const struct pyro_request *p
 	return rc;
 }
 
+static int add_values(struct query_request *query, const struct net_request *request,
+		      const struct pyro_request *pyro, struct slice_list *list, struct err *err)
+{
+	(void)request;
+	return list_values(query, pyro, list, err);
+}
+
 void pyro_label_values(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
@@ -251,16 +329,12 @@ void pyro_label_values(void *context, const struct net_request *request,
 	};
 	struct query_request query = { 0 };
 	struct slice_list values = { 0 };
-	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
-			    &err);
+	int rc = list_of_each(context, request, &shape, add_values, &query, &values, &err);
 
 	if (!rc)
-		rc = list_values(&query, &pyro, &values, &err);
-	if (!rc)
 		rpc_put_texts(&response->body, values.texts, values.count);
-	free(values.texts);
+	list_free(&values);
 	rpc_finish(request, response, rc, &query, &err);
 }
 
@@ -361,6 +435,18 @@ static int list_type_series(struct query_request *query, const struct net_reques
 }
 
 /* Asks for each type in turn: a selector without one is not a time series. */
+static int add_series(struct query_request *query, const struct net_request *request,
+		      const struct pyro_request *pyro, struct slice_list *list, struct err *err)
+{
+	struct pyro_type *types;
+	size_t count = 0;
+	int rc = pyro_types_list(query, &pyro->types, &types, &count, err);
+
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = list_type_series(query, request, pyro, &types[i], list, err);
+	return rc;
+}
+
 void pyro_series(void *context, const struct net_request *request, struct net_response *response)
 {
 	static const struct pyro_shape shape = {
@@ -368,20 +454,12 @@ void pyro_series(void *context, const struct net_request *request, struct net_re
 	};
 	struct query_request query = { 0 };
 	struct slice_list sets = { 0 };
-	struct pyro_request pyro;
-	struct pyro_type *types;
-	size_t count = 0;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
-			    &err);
+	int rc = list_of_each(context, request, &shape, add_series, &query, &sets, &err);
 
-	if (!rc)
-		rc = pyro_types_list(&query, &pyro.types, &types, &count, &err);
-	for (size_t i = 0; !rc && i < count; i++)
-		rc = list_type_series(&query, request, &pyro, &types[i], &sets, &err);
 	list_order(&sets);
 	for (size_t i = 0; !rc && i < sets.count; i++)
 		pb_put_bytes_always(&response->body, 2, sets.texts[i]);
-	free(sets.texts);
+	list_free(&sets);
 	rpc_finish(request, response, rc, &query, &err);
 }
