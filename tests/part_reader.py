@@ -257,9 +257,9 @@ class Partition:
         self.frames = list(zip(*columns))
         n = self.part.section(entry, "nodes")
         count = entry["nodes"]
-        ways = n.varint()
-        downs, parents = n.varints(ways), [None]
-        for i, up in enumerate([0] + [up + 1 for up in n.varints(ways - 1)]):
+        paths = n.varint()
+        downs, parents = n.varints(paths), [None]
+        for i, up in enumerate([0] + [up + 1 for up in n.varints(paths - 1)]):
             at = len(parents) - 1
             for _ in range(up):
                 at = parents[at]

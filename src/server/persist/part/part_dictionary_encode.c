@@ -531,13 +531,14 @@ static void encode_stack_frames(const struct tables_view *view, const uint32_t *
 }
 
 /*
- * A walk through the trie: down to a leaf, up to where the next path branches off, down again. The
- * nodes of each way down and, but for the first, the nodes before on the way up beyond the one.
+ * A walk through the trie: down to a leaf, up to where the next path branches off, down again. It
+ * writes the number of nodes of each path and, for each path but the first, how far up it branches
+ * off, minus 1.
  */
-static void encode_ways(const struct tables_view *view, struct part_chunk_builder *out)
+static void encode_paths(const struct tables_view *view, struct part_chunk_builder *out)
 {
 	struct strbuf ups = { 0 }, downs = { 0 };
-	uint32_t down = 0, ways = 1;
+	uint32_t down = 0, paths = 1;
 
 	for (uint32_t i = 1; i < view->nodes_count; i++) {
 		uint32_t at = i - 1, up = 0;
@@ -550,13 +551,13 @@ static void encode_ways(const struct tables_view *view, struct part_chunk_builde
 		if (up) {
 			strbuf_add_varint(&downs, down);
 			strbuf_add_varint(&ups, up - 1);
-			ways++;
+			paths++;
 			down = 0;
 		}
 		down++;
 	}
 	strbuf_add_varint(&downs, down);
-	strbuf_add_varint(&out->raw, ways);
+	strbuf_add_varint(&out->raw, paths);
 	strbuf_add_slice(&out->raw, strbuf_slice(&downs));
 	part_chunk_cut(out, STREAM_BYTES_MIN);
 	strbuf_add_slice(&out->raw, strbuf_slice(&ups));
@@ -581,7 +582,7 @@ static void encode_classes(const struct part_dictionary *dictionary, bool leaves
 static void encode_nodes(const struct part_dictionary *dictionary,
 			 const struct part_numbers *numbers, struct part_chunk_builder *out)
 {
-	encode_ways(dictionary->view, out);
+	encode_paths(dictionary->view, out);
 	encode_stack_frames(dictionary->view, numbers->frames, out);
 	encode_classes(dictionary, true, &out->raw);
 	part_chunk_cut(out, STREAM_BYTES_MIN);

@@ -200,7 +200,7 @@ static int read_frames(struct slice bytes, const struct part_dictionary_shape *s
 
 /* Nodes. */
 
-/* Adds the nodes of a way down from node `at`. */
+/* Adds the nodes of a path down from node `at`. */
 static bool go_down(const struct part_dictionary_shape *shape, struct node *nodes, uint32_t *made,
 		    uint32_t at, uint64_t down)
 {
@@ -216,15 +216,15 @@ static bool go_down(const struct part_dictionary_shape *shape, struct node *node
 static int read_parents(struct byte_reader *in, const struct part_dictionary_shape *shape,
 			struct node *nodes, struct err *err)
 {
-	uint64_t ways = byte_reader_varint(in);
+	uint64_t paths = byte_reader_varint(in);
 	struct byte_reader downs = *in;
 	uint32_t made = 1;
 
-	if (!ways || ways > byte_reader_left(in))
-		return corrupt("more ways than bytes", err);
-	for (uint64_t i = 0; i < ways; i++)
+	if (!paths || paths > byte_reader_left(in))
+		return corrupt("more paths than bytes", err);
+	for (uint64_t i = 0; i < paths; i++)
 		byte_reader_varint(in);
-	for (uint64_t i = 0; i < ways; i++) {
+	for (uint64_t i = 0; i < paths; i++) {
 		uint64_t up = i ? byte_reader_varint(in) + 1 : 0;
 		uint32_t at = made - 1;
 
@@ -232,7 +232,7 @@ static int read_parents(struct byte_reader *in, const struct part_dictionary_sha
 			at = nodes[at].parent;
 		if (in->failed || up ||
 		    !go_down(shape, nodes, &made, at, byte_reader_varint(&downs)))
-			return corrupt("a way leads out of the trie", err);
+			return corrupt("a path leads out of the trie", err);
 	}
 	return made != shape->nodes ? corrupt("nodes end early", err) : 0;
 }

@@ -139,12 +139,11 @@ const graphKeys: KeyEntry[] = [
 		where: "own", commands: [], run: () => undefined },
 ];
 
-function Picture({ current }: { current: CallGraph }): JSX.Element {
+/* The part of the graph on screen, and the ways to move it. */
+function useView(current: CallGraph) {
 	const host = useRef<HTMLDivElement>(null);
 	const view = useSignal<View>({ x: 0, y: 0, scale: 1 });
-	const dragging = useSignal(false);
 	const shown = useRef(current);
-	const pointer = useRef(0);
 	shown.current = current;
 
 	const zoom = (x: number, y: number, factor: number) => {
@@ -157,6 +156,13 @@ function Picture({ current }: { current: CallGraph }): JSX.Element {
 	const pan = (dx: number, dy: number) =>
 		(view.value = { ...view.value, x: view.value.x - dx, y: view.value.y - dy });
 	const all = () => (view.value = fitted(shown.current, host.current!));
+	return { host, view, shown, zoom, middle, pan, all };
+}
+
+function Picture({ current }: { current: CallGraph }): JSX.Element {
+	const { host, view, shown, zoom, middle, pan, all } = useView(current);
+	const dragging = useSignal(false);
+	const pointer = useRef(0);
 
 	useEffect(() => {
 		const press = (x: number, y: number) => {
