@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define HEAPS_MAX 2
-#define OWN_PAGES_FROM_BYTES (256 << 10) /* mapped for themselves, and unmapped when freed */
+#define OWN_PAGES_FROM_BYTES (1 << 20) /* mapped for themselves, and unmapped when freed */
 
 static void *or_die(void *memory, size_t count, size_t size)
 {

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 #define GROW_FROM 64u
-#define TRIM_BYTES ((size_t)32 << 20) /* queries that had more leave no holes behind */
+#define TRIM_BYTES ((size_t)16 << 20) /* queries that had more leave no holes behind */
 
 void work_begin(struct work *work, const struct query_limits *limits)
 {
