@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "agent/files/job_thread.h"
 #include "base/clock.h"
@@ -24,7 +25,7 @@ struct test_job {
 };
 
 static METRIC_COUNTER(stuck, "test_stuck_total", "", "For this test.");
-static atomic_int made, freed;
+static atomic_int made, freed, hanging;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held while jobs are to hang */
 
 static void do_job(struct job *job, void *own)
@@ -33,6 +34,7 @@ static void do_job(struct job *job, void *own)
 	int *count = own;
 
 	if (test->hangs) {
+		atomic_fetch_add(&hanging, 1);
 		pthread_mutex_lock(&gate);
 		pthread_mutex_unlock(&gate);
 	}
@@ -65,6 +67,15 @@ static bool put(struct job_thread *thread, int number, bool hangs, int64_t now_n
 	return job_thread_put(thread, &job->job, now_ns);
 }
 
+/* Until so many jobs have begun to hang since there were `before`. */
+static void wait_for_hanging(int before, int count)
+{
+	const struct timespec pause = { .tv_nsec = CLOCK_NS_PER_MS };
+
+	while (atomic_load(&hanging) < before + count)
+		nanosleep(&pause, NULL);
+}
+
 static int take(struct job_thread *thread)
 {
 	struct test_job *job = (struct test_job *)job_thread_take(thread);
@@ -94,11 +105,13 @@ static void a_job_that_hangs_is_given_up(void **state)
 {
 	struct job_thread *thread = job_thread_new(&work);
 	int64_t now_ns = clock_monotonic_ns(), stuck_before = metric_get(&stuck);
+	int before = atomic_load(&hanging);
 
 	(void)state;
 	pthread_mutex_lock(&gate);
 	assert_true(put(thread, 1, true, now_ns));
 	assert_true(put(thread, 2, false, now_ns));
+	wait_for_hanging(before, 1);
 	assert_false(job_thread_settle(thread, 20 * CLOCK_NS_PER_MS));
 	job_thread_look_after(thread, clock_monotonic_ns() + TOO_LONG_NS);
 	assert_true(job_thread_settle(thread, LONG_NS));
@@ -111,17 +124,16 @@ static void a_job_that_hangs_is_given_up(void **state)
 static void threads_are_replaced_only_so_often(void **state)
 {
 	struct job_thread *thread = job_thread_new(&work);
-	int64_t now_ns = clock_monotonic_ns();
+	int before = atomic_load(&hanging);
 
 	(void)state;
 	pthread_mutex_lock(&gate);
 	for (int i = 0; i < JOB_THREAD_STUCK_MAX + 2; i++) {
-		put(thread, i, true, now_ns);
-		job_thread_settle(thread, 20 * CLOCK_NS_PER_MS);
-		now_ns += TOO_LONG_NS;
-		job_thread_look_after(thread, now_ns);
+		put(thread, i, true, clock_monotonic_ns());
+		wait_for_hanging(before, i < JOB_THREAD_STUCK_MAX ? i + 1 : JOB_THREAD_STUCK_MAX);
+		job_thread_look_after(thread, clock_monotonic_ns() + TOO_LONG_NS);
 	}
-	put(thread, 9, false, now_ns);
+	put(thread, 9, false, clock_monotonic_ns());
 	assert_true(job_thread_settle(thread,
 				      20 * CLOCK_NS_PER_MS)); /* there is no thread to wait for */
 	assert_int_equal(take(thread), -1);
