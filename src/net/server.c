@@ -37,7 +37,8 @@
 struct net_server {
 	struct http_service service;
 	struct conn_owner owner;
-	struct pool *pool, *askers; /* those whose role is to query have threads of their own */
+	struct pool *pool;
+	struct pool *askers; /* for those whose role is to query; NULL where no route has it */
 	unsigned connections_max;
 	unsigned port;
 
@@ -265,7 +266,8 @@ static void on_wake(uv_async_t *wake)
 	struct net_server *server = wake->data;
 
 	take_answers(server->pool);
-	take_answers(server->askers);
+	if (server->askers)
+		take_answers(server->askers);
 	unpark(server);
 	if (atomic_load(&server->stop_asked) && !server->is_stopping)
 		begin_stop(server);
@@ -404,6 +406,14 @@ static int start_thread(struct net_server *server, struct err *err)
 	return code ? err_set_errno(err, code, "start the event loop's thread") : 0;
 }
 
+static bool has_queries(const struct net_server_options *options)
+{
+	for (size_t i = 0; i < options->routes_count; i++)
+		if (options->routes[i].role == NET_ROLE_QUERY)
+			return true;
+	return false;
+}
+
 int net_server_start(const struct net_server_options *options, struct net_server **ret,
 		     struct err *err)
 {
@@ -425,7 +435,7 @@ int net_server_start(const struct net_server_options *options, struct net_server
 		return code;
 	}
 	code = pool_start(workers, QUEUE_MAX, on_finished, server, &server->pool, err);
-	if (!code)
+	if (!code && has_queries(options))
 		code = pool_start(NET_SERVER_ASKERS, QUEUE_MAX, on_finished, server,
 				  &server->askers, err);
 	if (!code)

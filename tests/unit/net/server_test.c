@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -654,6 +655,39 @@ static void a_taken_port_names_its_holder(void **state)
 	assert_null(second);
 }
 
+static size_t threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	size_t count = 0;
+
+	assert_non_null(tasks);
+	while (readdir(tasks))
+		count++;
+	closedir(tasks);
+	return count;
+}
+
+static void only_servers_with_queries_have_threads_for_them(void **state)
+{
+	const enum net_role roles[] = { NET_ROLE_PROBE, NET_ROLE_QUERY };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct net_route route = { "GET", "/text", handle_text, NULL,
+						 0,	NULL,	 roles[i],    false };
+		const struct net_server_options options = {
+			.address = "127.0.0.1:0", .routes = &route, .routes_count = 1, .workers = 2
+		};
+		struct net_server *server;
+		size_t before = threads();
+		struct err err;
+
+		assert_int_equal(net_server_start(&options, &server, &err), 0);
+		assert_int_equal(threads() - before, 3 + i * NET_SERVER_ASKERS);
+		net_server_stop(server, 0);
+	}
+}
+
 static void *stop_server(void *context)
 {
 	struct world *world = context;
@@ -777,6 +811,7 @@ int main(void)
 		WITH_SERVER(idle_connections_make_room_for_new_ones),
 		WITH_SERVER(busy_connections_stay_and_leave_room_for_other_peers),
 		WITH_SERVER(a_taken_port_names_its_holder),
+		cmocka_unit_test(only_servers_with_queries_have_threads_for_them),
 		WITH_SERVER(stopping_finishes_what_is_under_way),
 		WITH_SERVER(stopping_cancels_what_outlasts_the_grace),
 		WITH_SERVER(client_names_the_address_that_refuses),
