@@ -126,16 +126,12 @@ static int take_size(struct fields_reader *reader, const struct yaml_node_s *val
 {
 	struct slice text;
 	struct err why;
-	double percent = 0;
 	int rc = document_text(reader->document, value, &text, err);
 
 	if (rc)
 		return rc;
-	if (units_parse_size(text, into, &percent, &why))
+	if (units_parse_size(text, into, NULL, &why))
 		return document_error(reader->document, value, err, "%s", why.message);
-	if (percent > 0)
-		return document_error(reader->document, value, err,
-				      "expected a size such as 64MB, not a percentage");
 	return 0;
 }
 

@@ -62,18 +62,13 @@ static int take_bytes(const struct reading *reading, const struct yaml_node_s *v
 {
 	struct slice text;
 	struct err reason;
-	double percent = 0;
 	int rc = document_text(reading->document, value, &text, err);
 
 	if (rc)
 		return rc;
-	if (units_parse_size(text, ret, &percent, &reason))
+	if (units_parse_size(text, ret, NULL, &reason))
 		return document_error(reading->document, value, err, "%s; 0 is no limit",
 				      reason.message);
-	if (percent > 0)
-		return document_error(reading->document, value, err,
-				      "\"%.*s\" is a share; write a size, such as 4MB",
-				      SLICE_FMT(text));
 	if (!*ret)
 		*ret = TENANT_LIMITS_NONE;
 	return 0;

@@ -15,7 +15,10 @@
 /* Nanoseconds, positive or 0. */
 int units_parse_duration(struct slice text, int64_t *ret_ns, struct err *err);
 
-/* Bytes; with a percent sign *ret_percent is set instead (0..100) and *ret_bytes to 0. */
+/*
+ * Bytes; with a percent sign *ret_percent is set instead (0..100) and *ret_bytes to 0. If
+ * `ret_percent` is NULL, a percentage fails.
+ */
 int units_parse_size(struct slice text, uint64_t *ret_bytes, double *ret_percent, struct err *err);
 
 /*

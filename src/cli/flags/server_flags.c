@@ -10,13 +10,9 @@
 
 static int read_limit(struct slice text, struct store_tenant_limit *into, struct err *err)
 {
-	double percent = 0;
-
 	if (!units_parse_duration(text, &into->retention_ns, err))
 		return 0;
-	return units_parse_size(text, &into->bytes, &percent, err) || percent > 0 || !into->bytes
-		       ? -ERR_INVALID
-		       : 0;
+	return units_parse_size(text, &into->bytes, NULL, err) || !into->bytes ? -ERR_INVALID : 0;
 }
 
 static int read_tenant_limit(struct server_flags *flags, size_t number, struct err *err)

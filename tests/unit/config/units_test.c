@@ -67,6 +67,7 @@ static void sizes_know_both_families_of_prefixes_and_percent(void **state)
 	assert_true(percent == 80);
 	assert_int_not_equal(units_parse_size(slice_of("80%"), &bytes, NULL, NULL), 0);
 	assert_int_not_equal(units_parse_size(slice_of("120%"), &bytes, &percent, NULL), 0);
+	assert_int_not_equal(units_parse_size(slice_of("80%"), &bytes, NULL, NULL), 0);
 	assert_int_not_equal(units_parse_size(slice_of("12parsecs"), &bytes, &percent, NULL), 0);
 }
 
