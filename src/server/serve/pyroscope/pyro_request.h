@@ -28,7 +28,7 @@ struct pyro_shape {
 
 struct pyro_request {
 	struct slice type, label;
-	struct slice selectors[PYRO_SELECTORS_MAX]; /* the matchers of all of them hold */
+	struct slice selectors[PYRO_SELECTORS_MAX]; /* all hold; in lists, any */
 	size_t selectors_count;
 	int64_t start_ms, end_ms, max_nodes, format, exemplars, aggregation, limit;
 	double step_s;

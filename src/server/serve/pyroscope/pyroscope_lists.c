@@ -56,9 +56,13 @@ static void list_order(struct slice_list *list)
 /* The query ends, and the list goes on. */
 static int list_keep(struct slice_list *list, struct err *err)
 {
+	struct arena before = list->kept;
+
+	arena_init(&list->kept, KEPT_BYTES_MAX);
 	list_order(list);
 	for (size_t i = 0; i < list->count; i++)
 		list->texts[i] = arena_copy(&list->kept, list->texts[i]);
+	arena_free(&before);
 	return list->kept.over_budget ? err_set(err, ERR_LIMIT,
 						"matchers: what they choose takes more than %zu MB",
 						KEPT_BYTES_MAX >> 20)
@@ -89,10 +93,10 @@ static int list_of_each(struct serve *serve, const struct net_request *request,
 			one.selectors[0] = all.selectors[i];
 			one.selectors_count = 1;
 		}
-		if (i)
+		if (i) {
 			rc = list_keep(list, err);
-		if (i)
 			query_request_end(query);
+		}
 		if (!rc)
 			rc = pyro_begin_with(serve, request, &one, PARAMETERS_SELECTOR_OPTIONAL,
 					     query, err);
