@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "server/clickhouse/ch_rows.h"
 #include "server/persist/part/part_key.h"
@@ -12,39 +13,88 @@
 #define KEEP_BYTES ((size_t)4 << 20) /* of emptied arrays */
 #define DAY_NS (86400 * CLOCK_NS_PER_S)
 
-/* A set of numbers that grows with them. */
+/*
+ * Dense numbers from 1 for ids of the memtable, in the order in which a place first names them.
+ * By pages, since ids that one service names lie together.
+ */
+#define PAGE_IDS 256u
+
 struct numbers {
-	uint64_t *bits;
-	size_t words;
+	uint32_t **pages; /* NULL: none of its ids has a number; 0: the id has none */
+	size_t pages_count, pages_used;
+	uint32_t count;
 };
 
-static bool numbers_add(struct numbers *numbers, uint32_t number)
+/* Where the id's number stands. */
+static uint32_t *numbers_at(struct numbers *numbers, uint32_t id)
 {
-	size_t word = number / 64;
-	uint64_t bit = (uint64_t)1 << number % 64;
+	size_t page = id / PAGE_IDS;
 
-	if (word >= numbers->words) {
-		size_t words = word + word / 2 + 16;
+	if (page >= numbers->pages_count) {
+		size_t count = page + page / 2 + 16;
 
-		numbers->bits = mem_realloc(numbers->bits, words, sizeof(uint64_t));
-		for (size_t i = numbers->words; i < words; i++)
-			numbers->bits[i] = 0;
-		numbers->words = words;
+		numbers->pages = mem_realloc(numbers->pages, count, sizeof(*numbers->pages));
+		for (size_t i = numbers->pages_count; i < count; i++)
+			numbers->pages[i] = NULL;
+		numbers->pages_count = count;
 	}
-	if (numbers->bits[word] & bit)
-		return false;
-	numbers->bits[word] |= bit;
-	return true;
+	if (!numbers->pages[page]) {
+		numbers->pages[page] = mem_new_array(uint32_t, PAGE_IDS);
+		numbers->pages_used++;
+	}
+	return &numbers->pages[page][id % PAGE_IDS];
+}
+
+/* True: the id had no number. */
+static bool numbers_add(struct numbers *numbers, uint32_t id, uint32_t *ret)
+{
+	uint32_t *number = numbers_at(numbers, id);
+	bool added = !*number;
+
+	if (added)
+		*number = ++numbers->count;
+	*ret = *number;
+	return added;
+}
+
+static size_t numbers_bytes(const struct numbers *numbers)
+{
+	return numbers->pages_count * sizeof(*numbers->pages) +
+	       numbers->pages_used * PAGE_IDS * sizeof(uint32_t);
+}
+
+static void numbers_free(struct numbers *numbers)
+{
+	for (size_t i = 0; i < numbers->pages_count; i++)
+		free(numbers->pages[i]);
+	free(numbers->pages);
+}
+
+struct ids {
+	uint32_t *items;
+	size_t count, capacity;
+};
+
+static void ids_add(struct ids *ids, uint32_t id)
+{
+	mem_grow(ids->items, ids->count, ids->capacity);
+	ids->items[ids->count++] = id;
 }
 
 struct place {
-	char *key; /* tenant, service, day as bytes */
+	uint64_t dict; /* the name under which its numbers are known */
+	char *key;     /* tenant, service, day as bytes */
 	size_t key_len;
 	struct slice tenant, service; /* of the key */
 	uint16_t day, keep;
-	struct numbers frames, nodes, label_sets;
-	uint32_t *added; /* nodes of this flush */
-	size_t added_count, added_capacity;
+	struct numbers frames, nodes, stacks, label_sets;
+	struct ids new_nodes, new_stacks; /* of this flush, in the order of their numbers */
+};
+
+/* A row of a report, as it is written. */
+struct written_row {
+	uint32_t stack, label_set; /* the place's numbers */
+	uint32_t from;		   /* which row of the report it is */
 };
 
 /* A series whose row was written for a day. */
@@ -66,6 +116,10 @@ struct ch_dict {
 	struct told *told;
 	uint32_t told_count, told_capacity;
 	struct idmap told_map;
+	struct written_row *rows; /* scratch, likewise new_rows and moments */
+	uint32_t *new_rows;	  /* by a report's rows */
+	struct moment *moments;
+	size_t rows_capacity, new_rows_capacity, moments_capacity;
 };
 
 struct ch_dict *ch_dict_new(uint64_t id, ch_keep_f *keep, void *keep_context)
@@ -86,13 +140,18 @@ void ch_dict_free(struct ch_dict *dict)
 		struct place *place = &dict->places[i];
 
 		free(place->key);
-		free(place->frames.bits);
-		free(place->nodes.bits);
-		free(place->label_sets.bits);
-		free(place->added);
+		numbers_free(&place->frames);
+		numbers_free(&place->nodes);
+		numbers_free(&place->stacks);
+		numbers_free(&place->label_sets);
+		free(place->new_nodes.items);
+		free(place->new_stacks.items);
 	}
 	free(dict->places);
 	free(dict->told);
+	free(dict->rows);
+	free(dict->new_rows);
+	free(dict->moments);
 	idmap_free(&dict->places_map);
 	idmap_free(&dict->told_map);
 	memtable_free(dict->table);
@@ -106,9 +165,9 @@ size_t ch_dict_bytes(const struct ch_dict *dict)
 	for (uint32_t i = 0; i < dict->places_count; i++) {
 		const struct place *place = &dict->places[i];
 
-		bytes += sizeof(*place) +
-			 (place->frames.words + place->nodes.words + place->label_sets.words) *
-				 sizeof(uint64_t);
+		bytes += sizeof(*place) + numbers_bytes(&place->frames) +
+			 numbers_bytes(&place->nodes) + numbers_bytes(&place->stacks) +
+			 numbers_bytes(&place->label_sets);
 	}
 	return bytes;
 }
@@ -125,6 +184,14 @@ static bool place_equal(const void *context, uint32_t id, const void *key)
 	const struct slice *bytes = key;
 
 	return slice_equal((struct slice){ place->key, place->key_len }, *bytes);
+}
+
+/* As random as the dictionary's own id. */
+static uint64_t name_of(const struct ch_dict *dict, uint32_t place)
+{
+	const uint64_t parts[] = { dict->id, place };
+
+	return hash_stable(parts, sizeof(parts), 0);
 }
 
 static struct place *find_place(struct ch_dict *dict, const struct part_key *key, uint16_t day)
@@ -149,6 +216,7 @@ static struct place *find_place(struct ch_dict *dict, const struct part_key *key
 	mem_grow(dict->places, dict->places_count, dict->places_capacity);
 	place = &dict->places[dict->places_count];
 	*place = (struct place){
+		.dict = name_of(dict, dict->places_count),
 		.key = bytes.data,
 		.key_len = bytes.len,
 		.tenant = { bytes.data, key->tenant.len },
@@ -160,22 +228,22 @@ static struct place *find_place(struct ch_dict *dict, const struct part_key *key
 	return place;
 }
 
-static void put_place(const struct ch_dict *dict, const struct place *place, struct strbuf *rows)
+static void put_place(const struct place *place, struct strbuf *rows)
 {
 	ch_put_text(rows, place->tenant);
 	ch_put_text(rows, place->service);
 	ch_put_u16(rows, place->day);
 	ch_put_u16(rows, place->keep);
-	strbuf_add_u64(rows, dict->id);
+	strbuf_add_u64(rows, place->dict);
 }
 
-static void put_frame(const struct ch_dict *dict, const struct place *place,
-		      const struct tables_view *view, uint32_t id, struct strbuf *rows)
+static void put_frame(const struct place *place, const struct tables_view *view, uint32_t id,
+		      uint32_t number, struct strbuf *rows)
 {
 	const struct frame *frame = &view->frames[id];
 
-	put_place(dict, place, rows);
-	strbuf_add_u32(rows, id);
+	put_place(place, rows);
+	strbuf_add_u32(rows, number);
 	ch_put_u8(rows, (uint8_t)frame->kind);
 	ch_put_u8(rows, (uint8_t)frame->flags);
 	strbuf_add_u64(rows, frame->address);
@@ -189,46 +257,73 @@ static void put_frame(const struct ch_dict *dict, const struct place *place,
 	strbuf_add_u32(rows, frame->start_line);
 }
 
-/* The stack with all that it hangs on, as far as the place lacks it. */
-static void add_stack(const struct ch_dict *dict, struct place *place,
-		      const struct tables_view *view, uint32_t node, struct ch_flush *flush)
+/* The node and all that it hangs on get numbers, as far as they have none: callers first. */
+static void add_nodes(struct place *place, const struct tables_view *view, uint32_t node,
+		      struct ch_flush *flush)
 {
-	for (; node && numbers_add(&place->nodes, node); node = view->nodes[node].parent) {
-		uint32_t frame = view->nodes[node].frame;
+	struct ids *added = &place->new_nodes;
+	size_t first = added->count;
+	uint32_t number;
 
-		mem_grow(place->added, place->added_count, place->added_capacity);
-		place->added[place->added_count++] = node;
-		if (numbers_add(&place->frames, frame))
-			put_frame(dict, place, view, frame, &flush->frames);
+	for (; node && !*numbers_at(&place->nodes, node); node = view->nodes[node].parent)
+		ids_add(added, node);
+	for (size_t low = first, high = added->count; low + 1 < high; low++) {
+		uint32_t swapped = added->items[--high];
+
+		added->items[high] = added->items[low];
+		added->items[low] = swapped;
+	}
+	for (size_t i = first; i < added->count; i++) {
+		uint32_t frame = view->nodes[added->items[i]].frame;
+
+		numbers_add(&place->nodes, added->items[i], &number);
+		if (numbers_add(&place->frames, frame, &number))
+			put_frame(place, view, frame, number, &flush->frames);
 	}
 }
 
-static int number_order(const void *left, const void *right)
+/* The number of a stack that ends at the node; 0: no frames. */
+static uint32_t number_stack(struct place *place, const struct tables_view *view, uint32_t node,
+			     struct ch_flush *flush)
 {
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	uint32_t number;
 
-	return (a > b) - (a < b);
+	if (!node)
+		return 0;
+	if (numbers_add(&place->stacks, node, &number)) {
+		add_nodes(place, view, node, flush);
+		ids_add(&place->new_stacks, node);
+	}
+	return number;
 }
 
-/* A row of all nodes that a place got by this flush: parents stand before children. */
+/* A row of the nodes and stacks that a place got by this flush. */
 static void put_stacks(const struct ch_dict *dict, struct place *place,
 		       const struct tables_view *view, struct strbuf *rows)
 {
-	if (!place->added_count)
+	const struct ids *nodes = &place->new_nodes, *stacks = &place->new_stacks;
+	uint32_t first = place->nodes.count - (uint32_t)nodes->count + 1;
+
+	if (!stacks->count)
 		return;
-	qsort(place->added, place->added_count, sizeof(uint32_t), number_order);
-	put_place(dict, place, rows);
+	put_place(place, rows);
 	strbuf_add_u32(rows, dict->flushes);
-	strbuf_add_varint(rows, place->added_count);
-	for (size_t i = 0; i < place->added_count; i++)
-		strbuf_add_u32(rows, place->added[i]);
-	strbuf_add_varint(rows, place->added_count);
-	for (size_t i = 0; i < place->added_count; i++)
-		strbuf_add_u32(rows, view->nodes[place->added[i]].parent);
-	strbuf_add_varint(rows, place->added_count);
-	for (size_t i = 0; i < place->added_count; i++)
-		strbuf_add_u32(rows, view->nodes[place->added[i]].frame);
-	place->added_count = 0;
+	strbuf_add_u32(rows, first);
+	strbuf_add_varint(rows, nodes->count);
+	for (uint32_t i = 0; i < nodes->count; i++) {
+		uint32_t parent = view->nodes[nodes->items[i]].parent;
+
+		strbuf_add_u32(rows, first + i - (parent ? *numbers_at(&place->nodes, parent) : 0));
+	}
+	strbuf_add_varint(rows, nodes->count);
+	for (size_t i = 0; i < nodes->count; i++)
+		strbuf_add_u32(rows,
+			       *numbers_at(&place->frames, view->nodes[nodes->items[i]].frame));
+	strbuf_add_u32(rows, place->stacks.count - (uint32_t)stacks->count + 1);
+	strbuf_add_varint(rows, stacks->count);
+	for (size_t i = 0; i < stacks->count; i++)
+		strbuf_add_u32(rows, *numbers_at(&place->nodes, stacks->items[i]));
+	place->new_nodes.count = place->new_stacks.count = 0;
 }
 
 /* Two columns: names, and values that are texts. */
@@ -245,14 +340,14 @@ static void put_labels(const struct tables_view *view, const struct label_set *s
 		ch_put_text(rows, tables_text(view, labels[i].value));
 }
 
-static void put_label_set(const struct ch_dict *dict, const struct place *place,
-			  const struct tables_view *view, uint32_t id, struct strbuf *rows)
+static void put_label_set(const struct place *place, const struct tables_view *view, uint32_t id,
+			  uint32_t number, struct strbuf *rows)
 {
 	const struct label_set *set = &view->label_sets[id];
 	const struct label *labels = &view->labels[set->label_first];
 
-	put_place(dict, place, rows);
-	strbuf_add_u32(rows, id);
+	put_place(place, rows);
+	strbuf_add_u32(rows, number);
 	put_labels(view, set, rows);
 	strbuf_add_varint(rows, set->label_count);
 	for (uint32_t i = 0; i < set->label_count; i++)
@@ -322,11 +417,63 @@ static bool has_label_sets(const struct tables_view *view, const struct report *
 	return false;
 }
 
-static void put_moments(const struct tables_view *view, const struct report *report,
-			struct strbuf *rows)
+static int row_order(const void *left, const void *right)
 {
-	const struct moment *moments = &view->moments[report->moment_first];
-	uint32_t count = report->moment_count, links = 0;
+	const struct written_row *a = left, *b = right;
+
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	if (a->label_set != b->label_set)
+		return a->label_set < b->label_set ? -1 : 1;
+	return (a->from > b->from) - (a->from < b->from);
+}
+
+/* The report's rows in the order of their stacks' numbers, in dict->rows. */
+static void number_rows(struct ch_dict *dict, struct place *place, const struct tables_view *view,
+			const struct report *report, struct ch_flush *flush)
+{
+	dict->rows = ch_scratch(dict->rows, report->row_count, &dict->rows_capacity,
+				sizeof(*dict->rows));
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		const struct row *row = &view->rows[report->row_first + i];
+		uint32_t labels = 0;
+
+		if (row->label_set && numbers_add(&place->label_sets, row->label_set, &labels))
+			put_label_set(place, view, row->label_set, labels, &flush->label_sets);
+		dict->rows[i] = (struct written_row){
+			.stack = number_stack(place, view, row->stack, flush),
+			.label_set = labels,
+			.from = i,
+		};
+	}
+	if (report->row_count)
+		qsort(dict->rows, report->row_count, sizeof(*dict->rows), row_order);
+}
+
+/* The report's moments, whose rows are those of dict->rows, in their order. */
+static const struct moment *moments_of(struct ch_dict *dict, const struct tables_view *view,
+				       const struct report *report)
+{
+	uint32_t count = report->moment_count;
+
+	dict->new_rows = ch_scratch(dict->new_rows, report->row_count, &dict->new_rows_capacity,
+				    sizeof(*dict->new_rows));
+	dict->moments =
+		ch_scratch(dict->moments, count, &dict->moments_capacity, sizeof(*dict->moments));
+	for (uint32_t i = 0; i < report->row_count; i++)
+		dict->new_rows[dict->rows[i].from] = i;
+	for (uint32_t i = 0; i < count; i++) {
+		dict->moments[i] = view->moments[report->moment_first + i];
+		dict->moments[i].row = dict->new_rows[dict->moments[i].row];
+	}
+	tables_order_moments(dict->moments, count);
+	return dict->moments;
+}
+
+static void put_moments(const struct tables_view *view, const struct moment *moments,
+			uint32_t count, struct strbuf *rows)
+{
+	uint32_t links = 0;
 
 	strbuf_add_varint(rows, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -346,22 +493,24 @@ static void put_moments(const struct tables_view *view, const struct report *rep
 }
 
 /* Values column by column, as they compress better. */
-static void put_values(const struct tables_view *view, const struct report *report,
-		       uint32_t columns, struct strbuf *rows)
+static void put_values(const struct ch_dict *dict, const struct tables_view *view,
+		       const struct report *report, uint32_t columns, struct strbuf *rows)
 {
 	const int64_t *values = &view->values[report->value_first];
 
 	strbuf_add_varint(rows, (uint64_t)report->row_count * columns);
 	for (uint32_t column = 0; column < columns; column++)
 		for (uint32_t i = 0; i < report->row_count; i++)
-			strbuf_add_u64(rows, (uint64_t)values[(size_t)i * columns + column]);
+			strbuf_add_u64(
+				rows,
+				(uint64_t)values[(size_t)dict->rows[i].from * columns + column]);
 }
 
 /*
  * `rank`: of two reports with one identity, the one with rows counts. The other is of a server that
  * had nothing to subtract from (batch/baseline.h).
  */
-static void put_report(const struct ch_dict *dict, const struct place *place,
+static void put_report(struct ch_dict *dict, const struct place *place,
 		       const struct tables_view *view, const struct report *report, uint64_t series,
 		       bool labelled, struct strbuf *rows)
 {
@@ -376,18 +525,18 @@ static void put_report(const struct ch_dict *dict, const struct place *place,
 	ch_put_u8(rows, report->row_count > 0);
 	ch_put_u16(rows, place->keep);
 	strbuf_add_u64(rows, (uint64_t)report->duration_ns);
-	strbuf_add_u64(rows, dict->id);
+	strbuf_add_u64(rows, place->dict);
 	strbuf_add_varint(rows, group->column_count);
 	for (uint32_t i = 0; i < group->column_count; i++)
 		strbuf_add_u64(rows, (uint64_t)view->totals[report->total_first + i]);
 	strbuf_add_varint(rows, report->row_count);
 	for (uint32_t i = 0; i < report->row_count; i++)
-		strbuf_add_u32(rows, view->rows[report->row_first + i].stack);
-	put_values(view, report, group->column_count, rows);
+		strbuf_add_u32(rows, dict->rows[i].stack);
+	put_values(dict, view, report, group->column_count, rows);
 	strbuf_add_varint(rows, labelled ? report->row_count : 0);
 	for (uint32_t i = 0; labelled && i < report->row_count; i++)
-		strbuf_add_u32(rows, view->rows[report->row_first + i].label_set);
-	put_moments(view, report, rows);
+		strbuf_add_u32(rows, dict->rows[i].label_set);
+	put_moments(view, moments_of(dict, view, report), report->moment_count, rows);
 }
 
 static void flush_report(struct ch_dict *dict, const struct tables_view *view,
@@ -400,13 +549,7 @@ static void flush_report(struct ch_dict *dict, const struct tables_view *view,
 				   .labelled = has_label_sets(view, report) };
 
 	assert(report->start_ns >= 0);
-	for (uint32_t i = 0; i < report->row_count; i++) {
-		const struct row *row = &view->rows[report->row_first + i];
-
-		add_stack(dict, place, view, row->stack, flush);
-		if (row->label_set && numbers_add(&place->label_sets, row->label_set))
-			put_label_set(dict, place, view, row->label_set, &flush->label_sets);
-	}
+	number_rows(dict, place, view, report, flush);
 	if (tell(dict, &told))
 		put_series(place, view, report->series, &told, &flush->series);
 	put_report(dict, place, view, report, told.series, told.labelled, &flush->reports);

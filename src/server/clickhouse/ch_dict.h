@@ -2,14 +2,15 @@
 /*
  * ch_dict - numbers the stacks of this server's reports, and makes the rows of a flush.
  *
- * Servers need not agree on numbers. Each numbers frames, stacks and sets of sample labels by
- * itself, as a memtable does, in a dictionary with a random 64-bit name. A report names its
- * dictionary, and the meaning of a number never changes.
+ * Servers need not agree on numbers. Each numbers frames, nodes, stacks and sets of sample labels
+ * by itself, in dictionaries with random 64-bit names. A report names its dictionary, and the
+ * meaning of a number never changes.
  *
- * Readers ask for one service's days, so a dictionary is written per *place* (tenant, service, UTC
- * day): a place gets each number that its reports name, and its parents, once. Rows count as stored
- * when their flush is acknowledged; after a failed flush the dictionary is dropped and a new, empty
- * one begins.
+ * Readers ask for one service's days, so each *place* (tenant, service, UTC day) has a dictionary
+ * of its own. Its numbers are dense, and given in the order of first sight: what is frequent has
+ * small ones, and the rows of a report, which are in their order, take few bytes. Rows count as
+ * stored when their flush is acknowledged; after a failed flush all dictionaries are dropped and
+ * new, empty ones begin.
  *
  * One thread at a time. Memory: ch_dict_bytes; the owner begins a new one above its limit.
  */
@@ -32,7 +33,8 @@ struct ch_flush {
 	"firn_frame (tenant, service, day, keep, dict, frame, kind, flags, address, mapping, "     \
 	"build_id, function, system_name, file, line, col, start_line)"
 #define CH_DICT_STACKS                                                                             \
-	"firn_stack (tenant, service, day, keep, dict, flush, nodes, parents, frames)"
+	"firn_stack (tenant, service, day, keep, dict, flush, first_node, ups, frames, "           \
+	"first_stack, ends)"
 #define CH_DICT_LABEL_SETS                                                                         \
 	"firn_label_set (tenant, service, day, keep, dict, lset, names, texts, units, numbers, "   \
 	"numeric)"
@@ -46,6 +48,7 @@ struct ch_flush {
 /* How many days a tenant's reports are kept. */
 typedef uint16_t ch_keep_f(void *context, struct slice tenant);
 
+/* `id` is random: names of dictionaries are made of it. */
 struct ch_dict *ch_dict_new(uint64_t id, ch_keep_f *keep, void *keep_context);
 void ch_dict_free(struct ch_dict *dict); /* accepts NULL */
 size_t ch_dict_bytes(const struct ch_dict *dict);

@@ -31,6 +31,7 @@ static void free_dicts(struct ch_reading *reading)
 	for (uint32_t i = 0; i < reading->dicts_count; i++) {
 		free(reading->dicts[i].frames.ids);
 		free(reading->dicts[i].nodes.ids);
+		free(reading->dicts[i].stacks.ids);
 		free(reading->dicts[i].label_sets.ids);
 	}
 	free(reading->dicts);
@@ -98,14 +99,6 @@ int ch_pay(struct ch_reading *reading, size_t bytes, struct err *err)
 		budget_give(reading->memory, reading->taken - all);
 	reading->taken = all;
 	return 0;
-}
-
-void *ch_scratch(void *memory, size_t count, size_t *capacity, size_t size)
-{
-	if (count <= *capacity)
-		return memory;
-	*capacity = count + count / 2;
-	return mem_realloc(memory, *capacity, size);
 }
 
 uint32_t *ch_number(struct ch_numbers *numbers, uint32_t number)

@@ -24,9 +24,11 @@ struct ch_numbers {
 	uint32_t count;
 };
 
+/* Of version 1, stacks are numbered as nodes are; of version 2, by themselves. */
 struct ch_read_dict {
 	uint64_t id;
-	struct ch_numbers frames, nodes, label_sets;
+	bool numbers_stacks;
+	struct ch_numbers frames, nodes, stacks, label_sets;
 };
 
 /* What a snapshot keeps until its release. */
@@ -73,14 +75,17 @@ int ch_too_large(const struct ch_reading *reading, struct err *err);
 /* Pays for `bytes` in all, besides the tables. */
 int ch_pay(struct ch_reading *reading, size_t bytes, struct err *err);
 
-/* Room for `count` elements; what was there is lost. */
-void *ch_scratch(void *memory, size_t count, size_t *capacity, size_t size);
-
 /* Where the number's id stands; NULL when it is out of bounds. */
 uint32_t *ch_number(struct ch_numbers *numbers, uint32_t number);
 static inline uint32_t ch_known(const struct ch_numbers *numbers, uint32_t number)
 {
 	return number < numbers->count ? numbers->ids[number] : 0;
+}
+
+/* The node here at which the stack ends, plus one; 0: not known. */
+static inline uint32_t ch_known_stack(const struct ch_read_dict *dict, uint32_t number)
+{
+	return ch_known(dict->numbers_stacks ? &dict->stacks : &dict->nodes, number);
 }
 
 struct ch_read_dict *ch_find_dict(const struct ch_reading *reading, uint64_t id);

@@ -82,10 +82,10 @@ static bool translate_rows(struct ch_reading *reading, const struct raw *raw,
 	reading->rows = ch_scratch(reading->rows, raw->rows, &reading->rows_capacity,
 				   sizeof(*reading->rows));
 	for (uint32_t i = 0; i < raw->rows; i++) {
-		uint32_t node = ch_u32_at(raw->stacks_bytes, i), stack = 1, labels = 1;
+		uint32_t number = ch_u32_at(raw->stacks_bytes, i), stack = 1, labels = 1;
 
-		if (node)
-			stack = ch_known(&dict->nodes, node);
+		if (number)
+			stack = ch_known_stack(dict, number);
 		if (raw->labels && ch_u32_at(raw->labels_bytes, i))
 			labels = ch_known(&dict->label_sets, ch_u32_at(raw->labels_bytes, i));
 		if (!stack || !labels)

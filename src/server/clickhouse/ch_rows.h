@@ -10,8 +10,18 @@
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_ROWS_H
 #define FIRN_SERVER_CLICKHOUSE_CH_ROWS_H
 
+#include "base/mem.h"
 #include "base/strbuf.h"
 #include "server/persist/disk/byte_reader.h"
+
+/* Room for `count` elements of a row; what was there is lost. */
+static inline void *ch_scratch(void *memory, size_t count, size_t *capacity, size_t size)
+{
+	if (count <= *capacity)
+		return memory;
+	*capacity = count + count / 2;
+	return mem_realloc(memory, *capacity, size);
+}
 
 static inline void ch_put_u8(struct strbuf *rows, uint8_t value)
 {

@@ -20,8 +20,8 @@ static const char *const statements[] = {
 	"  start DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)), series UInt64 CODEC(ZSTD(1)),\n"
 	"  batch UInt64 CODEC(NONE), rank UInt8, keep UInt16 CODEC(ZSTD(1)),\n"
 	"  duration Int64 CODEC(T64, ZSTD(1)), dict UInt64 CODEC(ZSTD(1)),\n"
-	"  totals Array(Int64) CODEC(T64, ZSTD(1)), stacks Array(UInt32) CODEC(Delta(4), "
-	"ZSTD(1)),\n"
+	"  totals Array(Int64) CODEC(T64, ZSTD(1)),\n"
+	"  stacks Array(UInt32) CODEC(Delta(4), T64, ZSTD(1)),\n"
 	"  vals Array(Int64) CODEC(T64, ZSTD(1)), lsets Array(UInt32) CODEC(ZSTD(1)),\n"
 	"  moment_rows Array(UInt32) CODEC(Delta(4), ZSTD(1)),\n"
 	"  moment_ticks Array(UInt32) CODEC(T64, ZSTD(1)),\n"
@@ -48,8 +48,10 @@ static const char *const statements[] = {
 	"CREATE TABLE IF NOT EXISTS firn_stack (\n"
 	"  tenant LowCardinality(String), service LowCardinality(String), day Date, keep UInt16,\n"
 	"  dict UInt64, flush UInt32, nodes Array(UInt32) CODEC(Delta(4), ZSTD(1)),\n"
-	"  parents Array(UInt32) CODEC(Delta(4), ZSTD(1)), frames Array(UInt32) CODEC(T64, "
-	"ZSTD(1))\n"
+	"  parents Array(UInt32) CODEC(Delta(4), ZSTD(1)), frames Array(UInt32) CODEC(ZSTD(3)),\n"
+	"  first_node UInt32 CODEC(Delta, T64, ZSTD(1)), ups Array(UInt32) CODEC(ZSTD(1)),\n"
+	"  first_stack UInt32 CODEC(Delta, T64, ZSTD(1)),\n"
+	"  ends Array(UInt32) CODEC(Delta(4), ZSTD(1))\n"
 	") ENGINE = ReplacingMergeTree PARTITION BY (day, keep)\n"
 	"  ORDER BY (tenant, service, day, dict, flush)\n"
 	"  TTL toDateTime(day) + toIntervalDay(keep + 1)\n"
@@ -84,12 +86,29 @@ static const char *const statements[] = {
 	"  SETTINGS fsync_after_insert = 1",
 };
 
-#define STATEMENTS (sizeof(statements) / sizeof(*statements))
+/* What tables of version 1 lack. Rows that they have stay as they are, and are read. */
+static const char *const from_version_1[] = {
+	"ALTER TABLE firn_stack\n"
+	"  ADD COLUMN IF NOT EXISTS first_node UInt32 CODEC(Delta, T64, ZSTD(1)) AFTER frames,\n"
+	"  ADD COLUMN IF NOT EXISTS ups Array(UInt32) CODEC(ZSTD(1)) AFTER first_node,\n"
+	"  ADD COLUMN IF NOT EXISTS first_stack UInt32 CODEC(Delta, T64, ZSTD(1)) AFTER ups,\n"
+	"  ADD COLUMN IF NOT EXISTS ends Array(UInt32) CODEC(Delta(4), ZSTD(1)) AFTER "
+	"first_stack,\n"
+	"  MODIFY COLUMN frames Array(UInt32) CODEC(ZSTD(3))",
+
+	"ALTER TABLE firn_report\n"
+	"  MODIFY COLUMN stacks Array(UInt32) CODEC(Delta(4), T64, ZSTD(1))",
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
 void ch_schema_print(struct strbuf *out)
 {
-	for (size_t i = 0; i < STATEMENTS; i++)
+	for (size_t i = 0; i < COUNT_OF(statements); i++)
 		strbuf_addf(out, "%s;\n", statements[i]);
+	strbuf_add_text(out, "-- for tables of version 1, besides:\n");
+	for (size_t i = 0; i < COUNT_OF(from_version_1); i++)
+		strbuf_addf(out, "%s;\n", from_version_1[i]);
 }
 
 int ch_schema_version(struct ch_client *client, uint32_t *ret, struct err *err)
@@ -131,8 +150,10 @@ int ch_schema_migrate(struct ch_client *client, const char *by, struct err *err)
 
 	if (!rc && version > CH_SCHEMA_VERSION)
 		rc = refuse_newer(version, err);
-	for (size_t i = 0; !rc && i < STATEMENTS; i++)
+	for (size_t i = 0; !rc && i < COUNT_OF(statements); i++)
 		rc = ch_run(client, slice_of(statements[i]), TIMEOUT_NS, err);
+	for (size_t i = 0; !rc && version == 1 && i < COUNT_OF(from_version_1); i++)
+		rc = ch_run(client, slice_of(from_version_1[i]), TIMEOUT_NS, err);
 	if (!rc && version < CH_SCHEMA_VERSION) {
 		strbuf_addf(&sql, "INSERT INTO firn_schema (version, at, by) SELECT %u, now(), ",
 			    CH_SCHEMA_VERSION);
@@ -154,5 +175,11 @@ int ch_schema_check(struct ch_client *client, struct err *err)
 		return err_set(err, ERR_NOT_FOUND,
 			       "ClickHouse: the database has no tables of firn; make them with "
 			       "`firn clickhouse migrate` and the same --clickhouse options");
+	if (version < CH_SCHEMA_VERSION)
+		return err_set(
+			err, ERR_UNSUPPORTED,
+			"ClickHouse: the tables have version %u, and this firn needs %u; run "
+			"`firn clickhouse migrate` with the same --clickhouse options",
+			version, CH_SCHEMA_VERSION);
 	return version > CH_SCHEMA_VERSION ? refuse_newer(version, err) : 0;
 }

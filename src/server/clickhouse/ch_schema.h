@@ -10,7 +10,7 @@
 
 #include "server/clickhouse/ch_client.h"
 
-#define CH_SCHEMA_VERSION 1u
+#define CH_SCHEMA_VERSION 2u
 
 /* The statements of all versions, each ended by ";\n". */
 void ch_schema_print(struct strbuf *out);

@@ -59,33 +59,99 @@ static int take_frame(struct ch_reading *reading, struct byte_reader *in, struct
 	return *id ? 0 : ch_too_large(reading, err); /* TABLES_FULL + 1 */
 }
 
+/* Arrays of a row of firn_stack. Version 1 has numbers and parents; version 2 the rest. */
+struct stacks_row {
+	struct slice numbers, parents, frames, ups, ends;
+	uint32_t numbers_count, parents_count, frames_count, ups_count, ends_count;
+	uint32_t first_node, first_stack;
+};
+
+static void take_stacks_row(struct byte_reader *in, struct stacks_row *ret)
+{
+	ret->numbers = ch_take_array(in, 4, &ret->numbers_count);
+	ret->parents = ch_take_array(in, 4, &ret->parents_count);
+	ret->frames = ch_take_array(in, 4, &ret->frames_count);
+	ret->first_node = byte_reader_u32(in);
+	ret->ups = ch_take_array(in, 4, &ret->ups_count);
+	ret->first_stack = byte_reader_u32(in);
+	ret->ends = ch_take_array(in, 4, &ret->ends_count);
+}
+
+/* A node that is there already stays; one whose frame or parent is missing is missing too. */
+static int take_node(struct ch_reading *reading, struct ch_read_dict *dict, uint32_t number,
+		     uint32_t parent, uint32_t frame, struct err *err)
+{
+	uint32_t *id = ch_number(&dict->nodes, number);
+	uint32_t parent_id = parent ? ch_known(&dict->nodes, parent) : 1;
+	uint32_t frame_id = ch_known(&dict->frames, frame);
+
+	if (!id || !number || parent >= number)
+		return ch_malformed("firn_stack", err);
+	if (*id || !frame_id || !parent_id)
+		return 0;
+	*id = tables_node(reading->tables, parent_id - 1, frame_id - 1) + 1;
+	return *id ? 0 : ch_too_large(reading, err); /* TABLES_FULL + 1 */
+}
+
+static int take_listed_nodes(struct ch_reading *reading, struct ch_read_dict *dict,
+			     const struct stacks_row *row, struct err *err)
+{
+	int rc = 0;
+
+	if (row->parents_count != row->numbers_count || row->frames_count != row->numbers_count)
+		return ch_malformed("firn_stack", err);
+	for (uint32_t i = 0; !rc && i < row->numbers_count; i++)
+		rc = take_node(reading, dict, ch_u32_at(row->numbers, i),
+			       ch_u32_at(row->parents, i), ch_u32_at(row->frames, i), err);
+	return rc;
+}
+
+static int take_dense_nodes(struct ch_reading *reading, struct ch_read_dict *dict,
+			    const struct stacks_row *row, struct err *err)
+{
+	int rc = 0;
+
+	if (row->numbers_count || row->parents_count || row->frames_count != row->ups_count ||
+	    row->first_node > UINT32_MAX - row->ups_count)
+		return ch_malformed("firn_stack", err);
+	for (uint32_t i = 0; !rc && i < row->ups_count; i++) {
+		uint32_t number = row->first_node + i, up = ch_u32_at(row->ups, i);
+
+		if (!up || up > number)
+			return ch_malformed("firn_stack", err);
+		rc = take_node(reading, dict, number, number - up, ch_u32_at(row->frames, i), err);
+	}
+	return rc;
+}
+
+static int take_ends(struct ch_read_dict *dict, const struct stacks_row *row, struct err *err)
+{
+	if (row->first_stack > UINT32_MAX - row->ends_count)
+		return ch_malformed("firn_stack", err);
+	for (uint32_t i = 0; i < row->ends_count; i++) {
+		uint32_t *id = ch_number(&dict->stacks, row->first_stack + i);
+
+		if (!id)
+			return ch_malformed("firn_stack", err);
+		*id = ch_known(&dict->nodes, ch_u32_at(row->ends, i));
+	}
+	return 0;
+}
+
 static int take_stacks(struct ch_reading *reading, struct byte_reader *in,
 		       struct ch_read_dict *dict, struct err *err)
 {
-	uint32_t count, parents_count, frames_count;
-	struct slice nodes = ch_take_array(in, 4, &count);
-	struct slice parents = ch_take_array(in, 4, &parents_count);
-	struct slice frames = ch_take_array(in, 4, &frames_count);
+	struct stacks_row row;
+	int rc;
 
+	take_stacks_row(in, &row);
 	if (in->failed || !dict)
 		return 0;
-	if (parents_count != count || frames_count != count)
-		return ch_malformed("firn_stack", err);
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t number = ch_u32_at(nodes, i), parent = ch_u32_at(parents, i);
-		uint32_t frame = ch_known(&dict->frames, ch_u32_at(frames, i));
-		uint32_t *id = ch_number(&dict->nodes, number);
-		uint32_t parent_id = parent ? ch_known(&dict->nodes, parent) : 1;
-
-		if (!id || !number || parent >= number)
-			return ch_malformed("firn_stack", err);
-		if (*id || !frame || !parent_id)
-			continue; /* there already; or incomplete, and so are its reports */
-		*id = tables_node(reading->tables, parent_id - 1, frame - 1) + 1;
-		if (!*id)
-			return ch_too_large(reading, err);
-	}
-	return 0;
+	if (!row.ends_count)
+		return take_listed_nodes(reading, dict, &row, err);
+	dict->numbers_stacks = true;
+	rc = take_dense_nodes(reading, dict, &row, err);
+	return rc ? rc : take_ends(dict, &row, err);
 }
 
 static int take_label_set(struct ch_reading *reading, struct byte_reader *in,
@@ -139,8 +205,9 @@ static const struct kind {
 				"system_name, file, line, col, start_line",
 				" ORDER BY dict, frame", take_frame },
 	/* In the order in which they were written: no stack comes before what it hangs on. */
-	[CH_DICT_OF_STACKS] = { "firn_stack", "nodes, parents, frames", " ORDER BY dict, flush",
-				take_stacks },
+	[CH_DICT_OF_STACKS] = { "firn_stack",
+				"nodes, parents, frames, first_node, ups, first_stack, ends",
+				" ORDER BY dict, flush", take_stacks },
 	[CH_DICT_OF_LABEL_SETS] = { "firn_label_set", "lset, names, texts, units, numbers, numeric",
 				    " ORDER BY dict, lset", take_label_set },
 };

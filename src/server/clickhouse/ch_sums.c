@@ -299,10 +299,10 @@ static bool translate_rows(struct ch_reading *reading, const struct sum *sum, ui
 		ch_scratch(reading->rows, sum->rows, &reading->rows_capacity, sizeof(struct row));
 	for (uint32_t i = 0; i < sum->rows; i++) {
 		struct slice row = slice_tail(sum->bytes, i * stride);
-		uint32_t node = ch_u32_at(row, 0), stack = 1, labels = 1;
+		uint32_t number = ch_u32_at(row, 0), stack = 1, labels = 1;
 
-		if (node)
-			stack = dict ? ch_known(&dict->nodes, node) : 0;
+		if (number)
+			stack = dict ? ch_known_stack(dict, number) : 0;
 		if (ch_u32_at(row, 1))
 			labels = dict ? ch_known(&dict->label_sets, ch_u32_at(row, 1)) : 0;
 		if (!stack || !labels)

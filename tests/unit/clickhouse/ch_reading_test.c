@@ -74,7 +74,18 @@ static void put_frame(struct strbuf *rows, uint32_t number, const char *function
 		put_number(rows, 7);
 }
 
-/* main, and main > work, as stacks 1 and 2. */
+/* What version 2 added to a row of firn_stack. */
+static void put_stacks(struct strbuf *rows, uint32_t first_node, uint32_t nodes,
+		       const uint32_t *ups, uint32_t first_stack, uint32_t stacks,
+		       const uint32_t *ends)
+{
+	put_number(rows, first_node);
+	put_numbers(rows, nodes, ups);
+	put_number(rows, first_stack);
+	put_numbers(rows, stacks, ends);
+}
+
+/* main, and main > work, as stacks 1 and 2; as version 1 writes them. */
 static void give_stacks(struct ch_reading *reading)
 {
 	struct strbuf rows = { 0 };
@@ -89,8 +100,37 @@ static void give_stacks(struct ch_reading *reading)
 	put_numbers(&rows, 2, (const uint32_t[]){ 1, 2 });
 	put_numbers(&rows, 2, (const uint32_t[]){ 0, 1 });
 	put_numbers(&rows, 2, (const uint32_t[]){ 1, 2 });
+	put_stacks(&rows, 0, 0, NULL, 0, 0, NULL);
 	assert_int_equal(ch_take_dict_rows(reading, CH_DICT_OF_STACKS, strbuf_slice(&rows), &err),
 			 0);
+	strbuf_free(&rows);
+}
+
+/* The same stacks as version 2 numbers them, but 1 is the longer one; in two flushes. */
+static void give_dense_stacks(struct ch_reading *reading, bool with_first_flush)
+{
+	struct strbuf rows = { 0 };
+	struct err err;
+
+	put_frame(&rows, 1, "main");
+	put_frame(&rows, 2, "work");
+	assert_int_equal(ch_take_dict_rows(reading, CH_DICT_OF_FRAMES, strbuf_slice(&rows), &err),
+			 0);
+	for (int flush = with_first_flush ? 0 : 1; flush < 2; flush++) {
+		strbuf_clear(&rows);
+		strbuf_add_u64(&rows, DICT);
+		put_numbers(&rows, 0, NULL);
+		put_numbers(&rows, 0, NULL);
+		put_numbers(&rows, flush ? 0 : 2, (const uint32_t[]){ 1, 2 });
+		if (flush)
+			put_stacks(&rows, 3, 0, NULL, 2, 1, (const uint32_t[]){ 1 });
+		else
+			put_stacks(&rows, 1, 2, (const uint32_t[]){ 1, 1 }, 1, 1,
+				   (const uint32_t[]){ 2 });
+		assert_int_equal(
+			ch_take_dict_rows(reading, CH_DICT_OF_STACKS, strbuf_slice(&rows), &err),
+			0);
+	}
 	strbuf_free(&rows);
 }
 
@@ -361,6 +401,71 @@ static void reports_are_what_was_sent(void **state)
 	strbuf_free(&series);
 }
 
+/* Of a dictionary of version 2; a number without its flush is missing, not another stack's. */
+static void stacks_have_numbers_of_their_own(void **state)
+{
+	struct budget memory = { .max_bytes = 64 << 20 };
+	struct strbuf series = { 0 };
+
+	(void)state;
+	put_series(&series, 5, "a", COLUMN_DELTA, false);
+	for (int whole = 1; whole >= 0; whole--) {
+		struct ch_reading reading;
+		struct tables_view view;
+		struct err err;
+
+		begin(&reading, &memory, &every, &series);
+		put_report(&reading.reports, DICT, 2, 1);
+		assert_int_equal(ch_find_dicts(&reading, &err), 0);
+		give_dense_stacks(&reading, whole);
+		assert_int_equal(ch_take_reports(&reading, &err), 0);
+		view = tables_view_of(reading.tables);
+		assert_int_equal(view.reports_count, whole);
+		assert_int_equal(reading.unreadable, !whole);
+		if (whole) {
+			assert_int_equal(view.nodes[view.rows[0].stack].parent, view.rows[1].stack);
+			assert_int_equal(view.nodes[view.rows[1].stack].parent, 0);
+		}
+		ch_reading_free(&reading);
+	}
+	strbuf_free(&series);
+}
+
+static int take_dense(uint32_t first_node, uint32_t up, uint32_t frames, uint32_t listed)
+{
+	struct budget memory = { .max_bytes = 64 << 20 };
+	struct strbuf series = { 0 }, rows = { 0 };
+	struct ch_reading reading;
+	int rc;
+
+	begin(&reading, &memory, &every, &series);
+	ch_add_dict(&reading, DICT);
+	put_frame(&rows, 1, "main");
+	assert_int_equal(ch_take_dict_rows(&reading, CH_DICT_OF_FRAMES, strbuf_slice(&rows), NULL),
+			 0);
+	strbuf_clear(&rows);
+	strbuf_add_u64(&rows, DICT);
+	put_numbers(&rows, listed, (const uint32_t[]){ 1 });
+	put_numbers(&rows, listed, (const uint32_t[]){ 0 });
+	put_numbers(&rows, frames, (const uint32_t[]){ 1, 1 });
+	put_stacks(&rows, first_node, 1, &up, 1, 1, (const uint32_t[]){ 1 });
+	rc = ch_take_dict_rows(&reading, CH_DICT_OF_STACKS, strbuf_slice(&rows), NULL);
+	ch_reading_free(&reading);
+	strbuf_free(&rows);
+	return rc;
+}
+
+static void stacks_that_contradict_themselves_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(take_dense(1, 1, 1, 0), 0);
+	assert_int_equal(take_dense(1, 0, 1, 0), -ERR_CORRUPT); /* its own parent */
+	assert_int_equal(take_dense(1, 2, 1, 0), -ERR_CORRUPT); /* a parent before the root */
+	assert_int_equal(take_dense(1, 1, 2, 0), -ERR_CORRUPT); /* two frames of a node */
+	assert_int_equal(take_dense(1, 1, 1, 1), -ERR_CORRUPT); /* of both versions */
+	assert_int_equal(take_dense(UINT32_MAX, 1, 1, 0), -ERR_CORRUPT);
+}
+
 static void rows_that_are_cut_are_refused(void **state)
 {
 	struct strbuf series = { 0 }, sums_rows = { 0 };
@@ -417,6 +522,8 @@ int main(void)
 		cmocka_unit_test(queries_are_summed_where_they_allow_it),
 		cmocka_unit_test(series_that_need_not_be_told_apart_are_one),
 		cmocka_unit_test(reports_are_what_was_sent),
+		cmocka_unit_test(stacks_have_numbers_of_their_own),
+		cmocka_unit_test(stacks_that_contradict_themselves_are_refused),
 		cmocka_unit_test(rows_that_are_cut_are_refused),
 		cmocka_unit_test(memory_is_bounded),
 	};
