@@ -2,6 +2,7 @@
 /* A directory made of what a bucket has: parts, state, manifest, and CURRENT last. */
 #include <errno.h>
 #include <libgen.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -12,6 +13,7 @@
 #include "server/persist/store_int.h"
 
 #define PIECE_BYTES ((size_t)8 << 20)
+#define THREADS 16
 #define TRIES_MAX 5
 #define STORES_MAX 1000u
 
@@ -85,54 +87,175 @@ static int newest_manifest(struct restore *restore, struct err *err)
 					&restore->manifest, err);
 }
 
-/* Files. */
+/* Parts. Several threads fetch pieces of them: a bucket answers late, but many at once. */
 
-static int write_pieces(struct restore *restore, const char *key, uint64_t bytes,
-			struct vfs_file *file, struct err *err)
+/* One part while its pieces come. */
+struct coming {
+	struct vfs_file *file;
+	uint64_t left; /* pieces that are not written */
+};
+
+struct fetching {
+	struct restore *restore;
+	struct lock lock;      /* of all below */
+	struct coming *coming; /* by part */
+	size_t part;	       /* the next piece's */
+	uint64_t at;	       /* where it begins */
+	int rc;		       /* the first failure: no further piece is begun */
+	struct err err;
+};
+
+struct piece {
+	size_t part;
+	uint64_t at;
+	size_t bytes;
+};
+
+/* With the lock. */
+static int open_part(struct fetching *fetching, struct err *err)
 {
-	struct strbuf piece = { 0 };
-	int rc = 0;
+	struct restore *restore = fetching->restore;
+	const struct part_info *part = &restore->manifest.state.parts[fetching->part];
+	struct layout_path path = layout_path(restore->to, LAYOUT_PART, part->number);
+	struct coming *coming = &fetching->coming[fetching->part];
 
-	for (uint64_t at = 0; !rc && at < bytes; at += PIECE_BYTES) {
-		size_t len = bytes - at < PIECE_BYTES ? (size_t)(bytes - at) : PIECE_BYTES;
+	lock_assert_held(&fetching->lock);
+	coming->left = (part->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+	return vfs_open(restore->vfs, path.text, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE,
+			&coming->file, err);
+}
 
-		strbuf_clear(&piece);
-		rc = restore->bucket->get_range(restore->bucket, key, at, len, &piece, err);
-		if (!rc)
-			rc = vfs_write_all(file, piece.data, piece.len, at, err);
+static void note_failure(struct fetching *fetching, int rc, const struct err *err)
+{
+	lock_assert_held(&fetching->lock);
+	if (rc && !fetching->rc) {
+		fetching->rc = rc;
+		fetching->err = *err;
 	}
-	if (!rc)
-		rc = vfs_sync(file, err);
-	strbuf_free(&piece);
-	return rc;
 }
 
-/* What came is what was put there. */
-static int check_part(const struct restore *restore, const struct part_info *part, const char *key,
-		      struct err *err)
+/* False: there is none left to begin. With the lock. */
+static bool next_piece(struct fetching *fetching, struct piece *ret)
 {
-	int rc = part_scrub(restore->vfs, restore->to, part, NULL, err);
+	const struct manifest_state *state = &fetching->restore->manifest.state;
+	const struct part_info *part;
+	struct err err = { 0 };
 
-	return rc ? err_wrap(err, "object \"%s\"", key) : 0;
+	lock_assert_held(&fetching->lock);
+	while (fetching->part < state->parts_count && state->parts[fetching->part].damaged)
+		fetching->part++;
+	if (!fetching->rc && fetching->part < state->parts_count && !fetching->at)
+		note_failure(fetching, open_part(fetching, &err), &err);
+	if (fetching->rc || fetching->part == state->parts_count)
+		return false;
+	part = &state->parts[fetching->part];
+	*ret = (struct piece){ fetching->part, fetching->at,
+			       part->bytes - fetching->at < PIECE_BYTES
+				       ? (size_t)(part->bytes - fetching->at)
+				       : PIECE_BYTES };
+	fetching->at += ret->bytes;
+	if (fetching->at == part->bytes) {
+		fetching->part++;
+		fetching->at = 0;
+	}
+	return true;
 }
 
-static int get_part(struct restore *restore, const struct part_info *part, struct err *err)
+static int get_piece(struct fetching *fetching, const struct piece *piece, struct strbuf *bytes,
+		     struct err *err)
+{
+	struct restore *restore = fetching->restore;
+	struct bucket_key key =
+		bucket_part_key(restore->place.store, &restore->manifest.state.parts[piece->part]);
+	int rc;
+
+	strbuf_clear(bytes);
+	rc = restore->bucket->get_range(restore->bucket, key.text, piece->at, piece->bytes, bytes,
+					err);
+	return rc ? rc
+		  : vfs_write_all(fetching->coming[piece->part].file, bytes->data, bytes->len,
+				  piece->at, err);
+}
+
+/* All of it is written: what came is what was put there. */
+static int end_part(const struct restore *restore, const struct part_info *part,
+		    struct vfs_file *file, struct err *err)
 {
 	struct bucket_key key = bucket_part_key(restore->place.store, part);
-	struct layout_path path = layout_path(restore->to, LAYOUT_PART, part->number);
-	struct vfs_file *file;
-	int rc = vfs_open(restore->vfs, path.text, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &file,
-			  err);
+	int rc = vfs_sync(file, err);
 
+	vfs_close(file);
 	if (rc)
 		return rc;
-	rc = write_pieces(restore, key.text, part->bytes, file, err);
-	vfs_close(file);
-	if (!rc)
-		rc = check_part(restore, part, key.text, err);
-	restore->result->parts += !rc;
-	restore->result->bytes += rc ? 0 : part->bytes;
-	return rc;
+	rc = part_scrub(restore->vfs, restore->to, part, NULL, err);
+	return rc ? err_wrap(err, "object \"%s\"", key.text) : 0;
+}
+
+static void *fetch(void *context)
+{
+	struct fetching *fetching = context;
+	struct restore *restore = fetching->restore;
+	struct strbuf bytes = { 0 };
+	struct piece piece;
+
+	lock_take(&fetching->lock);
+	while (next_piece(fetching, &piece)) {
+		const struct part_info *part = &restore->manifest.state.parts[piece.part];
+		struct coming *coming = &fetching->coming[piece.part];
+		struct err err = { 0 };
+		int rc;
+
+		lock_give(&fetching->lock);
+		rc = get_piece(fetching, &piece, &bytes, &err);
+		lock_take(&fetching->lock);
+		note_failure(fetching, rc, &err);
+		assert(coming->left);
+		if (rc || --coming->left)
+			continue;
+		lock_give(&fetching->lock);
+		rc = end_part(restore, part, coming->file, &err);
+		lock_take(&fetching->lock);
+		coming->file = NULL;
+		note_failure(fetching, rc, &err);
+		restore->result->parts += !rc;
+		restore->result->bytes += rc ? 0 : part->bytes;
+	}
+	lock_give(&fetching->lock);
+	strbuf_free(&bytes);
+	return NULL;
+}
+
+static uint64_t pieces_count(const struct restore *restore)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < restore->manifest.state.parts_count; i++)
+		count += (restore->manifest.state.parts[i].bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+	return count;
+}
+
+static int get_parts(struct restore *restore, struct err *err)
+{
+	size_t count = restore->manifest.state.parts_count, begun = 0;
+	struct fetching fetching = { .restore = restore,
+				     .coming = mem_new_array(struct coming, count) };
+	pthread_t threads[THREADS];
+
+	lock_init(&fetching.lock, "store_restore", STORE_RESTORE_RANK);
+	while (begun < THREADS && begun < pieces_count(restore) &&
+	       !pthread_create(&threads[begun], NULL, fetch, &fetching))
+		begun++;
+	if (!begun)
+		fetch(&fetching);
+	while (begun)
+		pthread_join(threads[--begun], NULL);
+	for (size_t i = 0; i < count; i++)
+		vfs_close(fetching.coming[i].file);
+	free(fetching.coming);
+	lock_free(&fetching.lock);
+	if (fetching.rc && err)
+		*err = fetching.err;
+	return fetching.rc;
 }
 
 static int get_state(struct restore *restore, struct err *err)
@@ -156,13 +279,10 @@ static int get_state(struct restore *restore, struct err *err)
 /* As of the manifest. ERR_NOT_FOUND: a part is gone; there may be a newer manifest. */
 static int get_all(struct restore *restore, struct err *err)
 {
-	const struct manifest_state *state = &restore->manifest.state;
-	int rc = 0;
+	int rc;
 
 	restore->result->parts = restore->result->bytes = 0;
-	for (size_t i = 0; !rc && i < state->parts_count; i++)
-		if (!state->parts[i].damaged)
-			rc = get_part(restore, &state->parts[i], err);
+	rc = get_parts(restore, err);
 	return rc ? rc : get_state(restore, err);
 }
 

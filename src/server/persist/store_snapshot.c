@@ -4,6 +4,7 @@
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "model/service.h"
+#include "server/persist/part/decode/part_ahead.h"
 #include "server/persist/store_int.h"
 #include "server/persist/store_plan.h"
 
@@ -180,6 +181,19 @@ static void note_carried(struct pins *pins, const struct selector *selector,
 				pins->carried |= 1ull << i;
 }
 
+/* Whether the query is about the partition as a whole: nothing else tells its series apart. */
+static bool reads_all(const struct store_query *query, const struct part_partition *partition)
+{
+	const struct selector *selector = query->selector;
+
+	if (query->reads == STORE_LISTS)
+		return false;
+	for (size_t i = 0; selector && i < selector->matchers_count; i++)
+		if (!slice_equal(selector->matchers[i].name, partition->service_label))
+			return false;
+	return true;
+}
+
 /* The levels of a partition that answer; the first segment is of any, for its labels. */
 static int add_partition(struct finding *finding, const struct part *part, uint32_t number,
 			 struct err *err)
@@ -217,9 +231,37 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 		segment->deletions = deletions.items;
 		segment->deletions_count = deletions.count;
 		finding->snapshot->count -= rc != 0;
+		if (!rc && reads_all(query, partition))
+			part_ahead_blocks(segment, query->reads == STORE_TOTALS);
 	}
 	part_reader_drop_segment(&series);
 	return rc;
+}
+
+/*
+ * Hints for parts that come from afar: first what opens each, then the series of what may match.
+ * Else each part would wait for the one before.
+ */
+static void expect_parts(struct store_disk *store, const struct pins *pins,
+			 const struct store_query *query)
+{
+	if (!store->vfs->will_read)
+		return;
+	for (size_t i = 0; i < pins->parts_count; i++)
+		part_cache_expect(&store->cache, pins->parts[i]);
+	for (size_t i = 0; i < pins->parts_count; i++) {
+		struct part *part = pins->parts[i];
+		uint32_t at = 0;
+
+		if (part_cache_load(&store->cache, part, NULL))
+			continue; /* add_part_segments counts it */
+		while ((at = part_reader_next(part->reader, at, query->selector)) <
+		       part_reader_partitions(part->reader)) {
+			if (may_match(query, part_reader_partition(part->reader, at)))
+				part_ahead_series(part->reader, at);
+			at++;
+		}
+	}
 }
 
 /* What cannot be read is counted, once per part. */
@@ -320,6 +362,7 @@ int store_disk_snapshot(struct store *base, const struct store_query *asked,
 	struct finding finding = { query, &snapshot, 0, pins };
 
 	(void)err;
+	expect_parts(store, pins, query);
 	for (size_t i = 0; i < pins->parts_count; i++)
 		add_part_segments(store, pins->parts[i], &finding);
 	drop_others(store, pins);

@@ -36,13 +36,14 @@ static void name_of(uint32_t object, char ret[32])
 	snprintf(ret, 32, "s3://b/part-%u", object);
 }
 
-static void begin(struct world *world)
+static void begin_with(struct world *world, uint64_t cache_bytes)
 {
 	struct err err;
 
 	*world = (struct world){ .disk = sim_disk_new(1), .bucket = sim_bucket_new() };
 	assert_int_equal(sim_disk_vfs(world->disk)->mkdir(sim_disk_vfs(world->disk), "/cache"), 0);
-	if (object_files_open(sim_disk_vfs(world->disk), "/cache", 0, &world->files, &err))
+	if (object_files_open(sim_disk_vfs(world->disk), "/cache", cache_bytes, &world->files,
+			      &err))
 		fail_msg("%s", err.message);
 	for (uint32_t i = 0; i < OBJECTS; i++) {
 		char name[32];
@@ -58,6 +59,11 @@ static void begin(struct world *world)
 		object_files_add(world->files, world->bucket, name, name + strlen("s3://b/"),
 				 OBJECT_BYTES);
 	}
+}
+
+static void begin(struct world *world)
+{
+	begin_with(world, 0);
 }
 
 static void end(struct world *world)
@@ -232,9 +238,48 @@ static void an_open_file_outlives_its_name(void **state)
 	end(&world);
 }
 
+/* What is announced comes in several requests at once, and who reads it makes none. */
+static void what_is_announced_is_fetched_ahead(void **state)
+{
+	const uint32_t extents = 36, first = 3;
+	char *to = mem_realloc(NULL, extents * OBJECT_EXTENT_BYTES, 1);
+	struct vfs_file *file;
+	struct world world;
+	int64_t before;
+
+	(void)state;
+	begin_with(&world, 256 * OBJECT_EXTENT_BYTES);
+	file = open_object(&world, 0);
+	before = store_object_reads.value;
+	file->vfs->will_read(file, first * OBJECT_EXTENT_BYTES + 5,
+			     (extents - 1) * OBJECT_EXTENT_BYTES);
+	file->vfs->will_read(file, 4 * OBJECT_EXTENT_BYTES, 1); /* announced already */
+	assert_int_equal(read_and_check(&world, file, 0, first * OBJECT_EXTENT_BYTES,
+					extents * OBJECT_EXTENT_BYTES, to),
+			 0);
+	assert_int_equal(store_object_reads.value - before, 3); /* of 16, 16 and 4 extents */
+
+	/* A failure is told to nobody: who reads it asks again. */
+	sim_bucket_plan(world.bucket, SIM_BUCKET_REFUSES, 1);
+	file->vfs->will_read(file, 0, 1);
+	assert_int_equal(read_and_check(&world, file, 0, 0, 100, to), 0);
+	assert_true(sim_bucket_hit(world.bucket));
+
+	/* Nobody reads it: files are closed all the same, and an object goes when its name does. */
+	file->vfs->will_read(file, 0, OBJECT_BYTES);
+	object_files_vfs(world.files)->unlink(object_files_vfs(world.files), file->path);
+	vfs_close(file);
+	file = open_object(&world, 1);
+	file->vfs->will_read(file, 0, OBJECT_BYTES);
+	vfs_close(file);
+	free(to);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_announced_is_fetched_ahead),
 		cmocka_unit_test(every_byte_is_the_objects),
 		cmocka_unit_test(many_threads_read_the_same),
 		cmocka_unit_test(what_was_read_is_not_asked_for_again),

@@ -2,6 +2,7 @@
 #include "sim_bucket.h"
 
 #include <assert.h>
+#include <pthread.h>
 
 #include "base/mem.h"
 
@@ -16,12 +17,27 @@ struct sim_bucket {
 	enum sim_bucket_fault fault;
 	uint64_t at, calls;
 	bool hit, is_cut, ignores_conditions;
+	pthread_mutex_t lock; /* of all of it; recursive, as entries of a list may lead to calls */
 };
 
 static struct sim_bucket *of(struct bucket *bucket)
 {
 	return (struct sim_bucket *)bucket;
 }
+
+static struct sim_bucket *take(struct bucket *bucket)
+{
+	pthread_mutex_lock(&of(bucket)->lock);
+	return of(bucket);
+}
+
+static void give(struct sim_bucket **held)
+{
+	pthread_mutex_unlock(&(*held)->lock);
+}
+
+/* Until the end of the block. */
+#define HOLD(bucket) __attribute__((cleanup(give))) struct sim_bucket *held = take(bucket)
 
 /* Whether this call does anything, and whether it says so. */
 static bool begins(struct sim_bucket *sim, bool *ret_answers)
@@ -87,25 +103,27 @@ static int do_put(struct sim_bucket *sim, const char *key, struct slice bytes, b
 static int put(struct bucket *bucket, const char *key, struct slice bytes, bool only_new,
 	       struct err *err)
 {
+	HOLD(bucket);
 	bool answers;
 	int rc = 0;
 
-	if (begins(of(bucket), &answers))
-		rc = do_put(of(bucket), key, bytes, only_new, err);
+	if (begins(held, &answers))
+		rc = do_put(held, key, bytes, only_new, err);
 	return end(answers, rc, err);
 }
 
 static int put_source(struct bucket *bucket, const char *key, const struct bucket_source *source,
 		      struct err *err)
 {
+	HOLD(bucket);
 	char *bytes = mem_calloc(source->bytes + 1, 1);
 	bool answers;
 	int rc = 0;
 
-	if (begins(of(bucket), &answers)) {
+	if (begins(held, &answers)) {
 		rc = source->read(source->context, bytes, source->bytes, 0, err);
 		if (!rc)
-			rc = do_put(of(bucket), key, slice_from(bytes, source->bytes), false, err);
+			rc = do_put(held, key, slice_from(bytes, source->bytes), false, err);
 	}
 	free(bytes);
 	return end(answers, rc, err);
@@ -124,12 +142,13 @@ static int do_get(struct sim_bucket *sim, const char *key, struct slice *ret, st
 static int get_range(struct bucket *bucket, const char *key, uint64_t from, size_t len,
 		     struct strbuf *out, struct err *err)
 {
+	HOLD(bucket);
 	struct slice bytes = { 0 };
 	bool answers;
 	int rc = 0;
 
-	if (begins(of(bucket), &answers))
-		rc = do_get(of(bucket), key, &bytes, err);
+	if (begins(held, &answers))
+		rc = do_get(held, key, &bytes, err);
 	rc = end(answers, rc, err);
 	if (!rc && (from > bytes.len || len > bytes.len - from))
 		rc = err_set(err, ERR_INVALID, "\"%s\" is shorter", key);
@@ -141,12 +160,13 @@ static int get_range(struct bucket *bucket, const char *key, uint64_t from, size
 static int get(struct bucket *bucket, const char *key, size_t max_bytes, struct strbuf *out,
 	       struct err *err)
 {
+	HOLD(bucket);
 	struct slice bytes = { 0 };
 	bool answers;
 	int rc = 0;
 
-	if (begins(of(bucket), &answers))
-		rc = do_get(of(bucket), key, &bytes, err);
+	if (begins(held, &answers))
+		rc = do_get(held, key, &bytes, err);
 	rc = end(answers, rc, err);
 	if (!rc && bytes.len > max_bytes)
 		rc = err_set(err, ERR_LIMIT, "\"%s\" is too large", key);
@@ -157,12 +177,13 @@ static int get(struct bucket *bucket, const char *key, size_t max_bytes, struct 
 
 static int size(struct bucket *bucket, const char *key, uint64_t *ret, struct err *err)
 {
+	HOLD(bucket);
 	struct slice bytes = { 0 };
 	bool answers;
 	int rc = 0;
 
-	if (begins(of(bucket), &answers))
-		rc = do_get(of(bucket), key, &bytes, err);
+	if (begins(held, &answers))
+		rc = do_get(held, key, &bytes, err);
 	rc = end(answers, rc, err);
 	if (!rc)
 		*ret = bytes.len;
@@ -171,16 +192,16 @@ static int size(struct bucket *bucket, const char *key, uint64_t *ret, struct er
 
 static int remove_object(struct bucket *bucket, const char *key, struct err *err)
 {
-	struct sim_bucket *sim = of(bucket);
+	HOLD(bucket);
 	struct object *object;
 	bool answers;
 
-	if (begins(sim, &answers) && (object = find(sim, key))) {
+	if (begins(held, &answers) && (object = find(held, key))) {
 		strbuf_free(&object->key);
 		strbuf_free(&object->bytes);
-		sim->count--;
+		held->count--;
 		memmove(object, object + 1,
-			(size_t)(sim->objects + sim->count - object) * sizeof(*object));
+			(size_t)(held->objects + held->count - object) * sizeof(*object));
 	}
 	return end(answers, 0, err);
 }
@@ -188,16 +209,16 @@ static int remove_object(struct bucket *bucket, const char *key, struct err *err
 static int list(struct bucket *bucket, const char *prefix, const char *after, bool folders,
 		bucket_entry_f *entry, void *context, struct err *err)
 {
-	struct sim_bucket *sim = of(bucket);
+	HOLD(bucket);
 	struct slice last = { 0 };
 	bool answers;
 	int rc = 0;
 
-	if (!begins(sim, &answers) || !answers)
+	if (!begins(held, &answers) || !answers)
 		return end(answers, 0, err);
-	for (size_t i = 0; !rc && i < sim->count; i++) {
-		struct slice key = strbuf_slice(&sim->objects[i].key);
-		struct bucket_entry item = { key, sim->objects[i].bytes.len };
+	for (size_t i = 0; !rc && i < held->count; i++) {
+		struct slice key = strbuf_slice(&held->objects[i].key);
+		struct bucket_entry item = { key, held->objects[i].bytes.len };
 		size_t slash = slice_find_byte(slice_tail(key, strlen(prefix)), '/');
 
 		if (!slice_starts_with(key, slice_of(prefix)) ||
@@ -216,7 +237,8 @@ static int list(struct bucket *bucket, const char *prefix, const char *after, bo
 
 static void cancel(struct bucket *bucket)
 {
-	of(bucket)->is_cut = true;
+	HOLD(bucket);
+	held->is_cut = true;
 }
 
 static void close_bucket(struct bucket *bucket)
@@ -228,13 +250,19 @@ static void close_bucket(struct bucket *bucket)
 		strbuf_free(&sim->objects[i].bytes);
 	}
 	free(sim->objects);
+	pthread_mutex_destroy(&sim->lock);
 	free(sim);
 }
 
 struct bucket *sim_bucket_new(void)
 {
 	struct sim_bucket *sim = mem_new(struct sim_bucket);
+	pthread_mutexattr_t attributes;
 
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&sim->lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
 	sim->bucket = (struct bucket){ put,	      put_source, get_range, get,	  size,
 				       remove_object, list,	  cancel,    close_bucket };
 	return &sim->bucket;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim_bucket - a bucket in memory whose calls fail on demand: before they did anything, or after
- * they did it and their answer was lost, once or from then on. By one thread at a time, but reads
- * while no fault is planned.
+ * they did it and their answer was lost, once or from then on. Any thread; a fault is planned while
+ * no call runs.
  */
 #ifndef FIRN_TESTS_PERSIST_SIM_BUCKET_H
 #define FIRN_TESTS_PERSIST_SIM_BUCKET_H

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,7 +13,11 @@
 #include "server/persist/disk/persist_locks.h"
 #include "server/persist/disk/persist_metrics.h"
 
-#define RUN_EXTENTS_MAX 64u /* in one request */
+#define RUN_EXTENTS_MAX 64u   /* in one request */
+#define AHEAD_EXTENTS_MAX 16u /* likewise of what nobody waits for yet: several come at once */
+#define FETCHERS 16u
+#define JOBS_MAX 1024u
+#define AHEAD_PART 4 /* of the cache that is fetched ahead at once */
 #define SLOT_NONE UINT32_MAX
 #define SLOT_LOADING (UINT32_MAX - 1)
 #define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S)
@@ -37,11 +42,23 @@ struct slot {
 	bool is_in_use; /* since the hand came by */
 };
 
+/* Extents to be fetched ahead of who reads them: marked as loading. Their entry has a reader. */
+struct job {
+	struct entry *entry;
+	uint32_t first, count;
+};
+
 struct object_files {
 	struct vfs vfs;
 	struct vfs_file *cache;
 	struct lock lock;
 	struct lock_condition loaded;
+	struct lock_condition changed; /* jobs, or stopping */
+	struct job jobs[JOBS_MAX];     /* a ring */
+	uint32_t jobs_first, jobs_count;
+	bool stopping;
+	pthread_t fetchers[FETCHERS];
+	uint32_t fetchers_count, fetchers_idle;
 	struct entry **entries; /* those with a name */
 	size_t count, capacity;
 	struct slot *slots;
@@ -163,6 +180,14 @@ static int open_object(const struct vfs *vfs, const char *path, unsigned int fla
 	return 0;
 }
 
+static void leave_entry(struct entry *entry)
+{
+	lock_assert_held(&entry->files->lock);
+	assert(entry->readers);
+	if (!--entry->readers && !entry->is_named)
+		free_entry(entry);
+}
+
 static int close_object(struct vfs_file *head)
 {
 	struct open_file *file = (struct open_file *)head;
@@ -170,9 +195,7 @@ static int close_object(struct vfs_file *head)
 	struct object_files *files = entry->files;
 
 	lock_take(&files->lock);
-	assert(entry->readers);
-	if (!--entry->readers && !entry->is_named)
-		free_entry(entry);
+	leave_entry(entry);
 	lock_give(&files->lock);
 	free(file);
 	return 0;
@@ -299,7 +322,7 @@ static ssize_t fetch(struct entry *entry, uint32_t first, uint32_t count, char *
 	assert(rc || got.len == bytes);
 	metric_add(&store_object_reads, 1);
 	metric_add(&store_object_read_bytes, (int64_t)got.len);
-	if (!rc) {
+	if (!rc && len) {
 		if (len > bytes - (offset - from))
 			len = bytes - (offset - from);
 		memcpy(to, got.data + (offset - from), len);
@@ -316,12 +339,12 @@ static ssize_t fetch(struct entry *entry, uint32_t first, uint32_t count, char *
 }
 
 /* Marks those from `first` on that [.., end) needs and nobody has or loads. With the lock. */
-static uint32_t mark_loading(struct entry *entry, uint32_t first, uint64_t end)
+static uint32_t mark_loading(struct entry *entry, uint32_t first, uint64_t end, uint32_t count_max)
 {
 	uint32_t count = 0;
 
 	lock_assert_held(&entry->files->lock);
-	while (count < RUN_EXTENTS_MAX && first + count < entry->extents_count &&
+	while (count < count_max && first + count < entry->extents_count &&
 	       (first + count) * OBJECT_EXTENT_BYTES < end &&
 	       entry->extents[first + count] == SLOT_NONE)
 		entry->extents[first + count++] = SLOT_LOADING;
@@ -360,7 +383,7 @@ static ssize_t pread_object(struct vfs_file *head, void *data, size_t len, uint6
 		lock_wait(&files->loaded, &files->lock);
 	slot = entry->extents[extent];
 	if (slot == SLOT_NONE) {
-		count = mark_loading(entry, extent, offset + len);
+		count = mark_loading(entry, extent, offset + len, RUN_EXTENTS_MAX);
 	} else {
 		files->slots[slot].pins++;
 		files->slots[slot].is_in_use = true;
@@ -374,6 +397,95 @@ static ssize_t pread_object(struct vfs_file *head, void *data, size_t len, uint6
 	metric_add(&store_object_cache_hits, !rc);
 	leave_slot(entry, extent, !rc);
 	return rc ? -EINTR : (ssize_t)here; /* the caller comes again, and it is fetched */
+}
+
+/* Fetching ahead. */
+
+static void *run_fetcher(void *context)
+{
+	struct object_files *files = context;
+
+	pthread_setname_np(pthread_self(), "firn-objects");
+	lock_take(&files->lock);
+	while (!files->stopping) {
+		struct job job;
+
+		if (!files->jobs_count) {
+			lock_wait(&files->changed, &files->lock);
+			continue;
+		}
+		job = files->jobs[files->jobs_first];
+		files->jobs_first = (files->jobs_first + 1) % JOBS_MAX;
+		files->jobs_count--;
+		files->fetchers_idle--;
+		lock_give(&files->lock);
+		(void)fetch(job.entry, job.first, job.count, NULL, 0,
+			    job.first * OBJECT_EXTENT_BYTES); /* who reads it tries again */
+		lock_take(&files->lock);
+		leave_entry(job.entry);
+		files->fetchers_idle++;
+	}
+	lock_give(&files->lock);
+	return NULL;
+}
+
+/* As many as there are jobs that no idle one takes. False: there is none. */
+static bool start_fetchers(struct object_files *files)
+{
+	lock_assert_held(&files->lock);
+	while (files->fetchers_count < FETCHERS && files->fetchers_idle <= files->jobs_count &&
+	       !pthread_create(&files->fetchers[files->fetchers_count], NULL, run_fetcher, files)) {
+		files->fetchers_count++;
+		files->fetchers_idle++;
+	}
+	return files->fetchers_count > 0;
+}
+
+static void stop_fetchers(struct object_files *files)
+{
+	lock_take(&files->lock);
+	files->stopping = true;
+	lock_broadcast(&files->changed);
+	lock_give(&files->lock);
+	for (uint32_t i = 0; i < files->fetchers_count; i++)
+		pthread_join(files->fetchers[i], NULL);
+	lock_take(&files->lock);
+	for (; files->jobs_count; files->jobs_count--) {
+		struct job *job = &files->jobs[files->jobs_first];
+
+		files->jobs_first = (files->jobs_first + 1) % JOBS_MAX;
+		for (uint32_t i = 0; i < job->count; i++)
+			job->entry->extents[job->first + i] = SLOT_NONE;
+		leave_entry(job->entry);
+	}
+	lock_give(&files->lock);
+}
+
+static void will_read(struct vfs_file *head, uint64_t offset, uint64_t len)
+{
+	struct entry *entry = ((struct open_file *)head)->entry;
+	struct object_files *files = entry->files;
+	uint64_t end = len < entry->bytes - offset ? offset + len : entry->bytes;
+	uint32_t extent = (uint32_t)(offset / OBJECT_EXTENT_BYTES);
+
+	assert(offset < entry->bytes);
+	lock_take(&files->lock);
+	while (extent * OBJECT_EXTENT_BYTES < end && files->jobs_count < JOBS_MAX &&
+	       files->jobs_count * AHEAD_EXTENTS_MAX < files->slots_count / AHEAD_PART) {
+		uint32_t count;
+
+		if (entry->extents[extent] == SLOT_NONE && !start_fetchers(files))
+			break;
+		count = mark_loading(entry, extent, end, AHEAD_EXTENTS_MAX);
+		if (count) {
+			files->jobs[(files->jobs_first + files->jobs_count++) % JOBS_MAX] =
+				(struct job){ entry, extent, count };
+			entry->readers++;
+		}
+		extent += count ? count : 1;
+	}
+	lock_broadcast(&files->changed);
+	lock_give(&files->lock);
 }
 
 /* The rest of the vfs. */
@@ -445,6 +557,7 @@ static const struct vfs object_vfs = {
 	.fdatasync = refuse,
 	.allocate = refuse_allocate,
 	.size = size_of,
+	.will_read = will_read,
 	.drop_cache = pass,
 	.lock = refuse,
 	.rename = refuse_two,
@@ -482,6 +595,7 @@ int object_files_open(const struct vfs *local, const char *dir, uint64_t cache_b
 	files->slots = mem_new_array(struct slot, files->slots_count);
 	lock_init(&files->lock, "object_files", OBJECT_FILES_RANK);
 	lock_condition_init(&files->loaded);
+	lock_condition_init(&files->changed);
 	*ret = files;
 	return 0;
 }
@@ -490,6 +604,7 @@ void object_files_close(struct object_files *files)
 {
 	if (!files)
 		return;
+	stop_fetchers(files);
 	lock_take(&files->lock);
 	for (size_t i = 0; i < files->count; i++) {
 		files->entries[i]->is_named = false;
@@ -499,6 +614,7 @@ void object_files_close(struct object_files *files)
 	vfs_close(files->cache);
 	lock_free(&files->lock);
 	lock_condition_free(&files->loaded);
+	lock_condition_free(&files->changed);
 	free(files->entries);
 	free(files->slots);
 	free(files);

@@ -7,7 +7,8 @@
  *
  * Operations return 0 (or a count) or -errno. Durability: bytes after fdatasync of their file,
  * names (create, rename, unlink) after sync_dir of their directory; nothing before that.
- * An instance may be used from many threads; one file by one thread at a time, except pread.
+ * An instance may be used from many threads; one file by one thread at a time, except pread, and
+ * pwrite of bytes that no other thread writes.
  */
 #ifndef FIRN_SERVER_PERSIST_DISK_VFS_H
 #define FIRN_SERVER_PERSIST_DISK_VFS_H
@@ -50,6 +51,8 @@ struct vfs {
 	int (*fdatasync)(struct vfs_file *file);
 	int (*allocate)(struct vfs_file *file, uint64_t bytes); /* zeros, up to that size */
 	int (*size)(struct vfs_file *file, uint64_t *ret);
+	/* A hint that the bytes will be read soon; does not wait. NULL: there is no gain. */
+	void (*will_read)(struct vfs_file *file, uint64_t offset, uint64_t len);
 	int (*drop_cache)(struct vfs_file *file); /* later reads come from the disk; a hint */
 	int (*lock)(
 		struct vfs_file *file); /* exclusive until closed; -EAGAIN when held elsewhere */

@@ -124,7 +124,7 @@ static bool take_part(struct byte_reader *item, struct part_info *ret)
 	ret->deleted_to = byte_reader_varint(&in);
 	if (byte_reader_left(&in)) /* as of the first that kept times of samples */
 		ret->bytes_moments = byte_reader_varint(&in);
-	if (item->failed || in.failed || tier >= PART_TIERS)
+	if (item->failed || in.failed || tier >= PART_TIERS || !ret->bytes)
 		return false;
 	ret->tier = (enum part_tier)tier;
 	return true;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "server/persist/disk/persist_metrics.h"
 #include "server/persist/disk/persist_locks.h"
+#include "server/persist/part/decode/part_ahead.h"
 
 void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char *dir,
 		     uint64_t budget_bytes, bool read_only)
@@ -241,6 +242,18 @@ int part_cache_load(struct part_cache *cache, struct part *part, struct err *err
 		rc = open_part(cache, part, err);
 	lock_give(&cache->lock);
 	return rc;
+}
+
+void part_cache_expect(struct part_cache *cache, const struct part *part)
+{
+	bool is_open;
+
+	lock_take(&cache->lock);
+	assert(part->pins);
+	is_open = part->reader || part->opening || part->info.damaged;
+	lock_give(&cache->lock);
+	if (!is_open)
+		part_ahead_open(cache->vfs, cache->dir, &part->info);
 }
 
 void part_cache_unpin(struct part_cache *cache, struct part *part)

@@ -67,6 +67,9 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
  * on) or ERR_IO. */
 MUST_USE int part_cache_load(struct part_cache *cache, struct part *part, struct err *err);
 
+/* A hint that the pinned part will be loaded (part_ahead.h). */
+void part_cache_expect(struct part_cache *cache, const struct part *part);
+
 void part_cache_age(struct part_cache *cache);
 
 /* Call it after the part's segments were dropped. Damage that the reader found takes effect now. */
