@@ -49,6 +49,10 @@ struct server {
 	struct strbuf storage_path;
 	struct bucket *bucket; /* NULL: there is none */
 	struct strbuf bucket_url;
+	/* The same buckets, or those that are read, on connections of their own: debug information.
+	 */
+	struct bucket *shared[STORE_FOLLOW_SOURCES_MAX];
+	size_t shared_count;
 	struct store_follow_source followed[STORE_FOLLOW_SOURCES_MAX]; /* buckets that are read */
 	size_t followed_count;
 	struct store_folder *folder; /* NULL: the store has it */
@@ -160,6 +164,19 @@ static bool may_offer(const struct server *server, const struct server_options *
 	       (server->serve.has_users || net_address_is_loopback(options->http_address));
 }
 
+static int open_shared(struct server *server, const struct server_options *options, struct err *err)
+{
+	size_t count = options->object ? 1 : options->object_read_count;
+	const struct s3_options *buckets = options->object ? options->object : options->object_read;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < count; i++) {
+		rc = s3_open(&buckets[i], &server->shared[i], err);
+		server->shared_count += !rc;
+	}
+	return rc;
+}
+
 /* The folder of uploads lies in the store's, whose lock keeps other servers away from it too. */
 static int open_debuginfo(struct server *server, const struct server_options *options,
 			  const char *path, struct err *err)
@@ -179,6 +196,9 @@ static int open_debuginfo(struct server *server, const struct server_options *op
 		.debuginfod_urls_count = options->debuginfod_urls_count,
 		.debuginfod_timeout_ns = options->debuginfod_timeout_ns,
 		.debuginfod_bytes_max = options->debuginfod_bytes_max,
+		.buckets = server->shared,
+		.buckets_count = server->shared_count,
+		.buckets_read_only = !options->object,
 		.source_paths = options->source_paths,
 		.source_paths_count = options->source_paths_count,
 		.public_files_only = !server->serve.has_users,
@@ -282,13 +302,8 @@ static int open_clickhouse(struct server *server, const struct server_options *o
 					  .tenant_limits = server->limits,
 					  .tenant_limits_count = server->limits_count,
 					  .snapshot_bytes = memory == SIZE_MAX ? 0 : memory / 2 };
-	int rc = 0;
+	int rc = store_folder_open(options->storage_path, &server->folder, err);
 
-	if (options->object)
-		return err_set(err, ERR_INVALID,
-			       "--object-url copies profiles that are on this server's disk; with "
-			       "--clickhouse-url they are not: choose one of the two");
-	rc = store_folder_open(options->storage_path, &server->folder, err);
 	if (!rc)
 		rc = ch_store_open(&store, &server->serve.store, err);
 	server->serve.retention_ns = options->retention_ns;
@@ -365,6 +380,8 @@ static int open_parts(struct server *server, const struct server_options *option
 	server->serve.service_senders = service_senders_new(strbuf_text(&senders_path));
 	strbuf_free(&senders_path);
 	rc = resolver_new(&resolver, &server->serve.resolver, err);
+	if (!rc)
+		rc = open_shared(server, options, err);
 	if (!rc)
 		rc = open_debuginfo(server, options, strbuf_text(&uploads_path), err);
 	strbuf_free(&uploads_path);
@@ -563,6 +580,8 @@ void server_stop(struct server *server)
 	store_folder_close(server->folder);
 	if (server->bucket)
 		server->bucket->close(server->bucket);
+	for (size_t i = 0; i < server->shared_count; i++)
+		server->shared[i]->close(server->shared[i]);
 	for (size_t i = 0; i < server->followed_count; i++)
 		server->followed[i].bucket->close(server->followed[i].bucket);
 	strbuf_free(&server->bucket_url);

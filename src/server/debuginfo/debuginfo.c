@@ -10,6 +10,7 @@
 #include "server/debuginfo/consent.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
+#include "server/debuginfo/shared.h"
 
 #define FILE_BYTES_DEFAULT ((uint64_t)4 << 30)
 #define COLLECT_NS (300 * CLOCK_NS_PER_S)
@@ -30,6 +31,7 @@ static void register_metrics(void)
 {
 	debuginfo_kept_register();
 	debuginfod_register();
+	shared_register();
 	debuginfo_upload_register();
 }
 
@@ -131,6 +133,8 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 		rc = start_thread(debuginfo, err);
 	if (!rc)
 		rc = consent_open(debuginfo, err);
+	if (!rc && options->buckets_count)
+		rc = shared_start(debuginfo, &debuginfo->shared, err);
 	if (rc) {
 		debuginfo_close(debuginfo);
 		return rc;
@@ -143,6 +147,7 @@ void debuginfo_close(struct debuginfo *debuginfo)
 {
 	if (!debuginfo)
 		return;
+	shared_stop(debuginfo->shared);
 	debuginfod_stop(debuginfo->debuginfod);
 	lock_take(&debuginfo->lock);
 	debuginfo->is_stopping = true;

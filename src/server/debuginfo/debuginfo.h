@@ -21,6 +21,7 @@
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFO_H
 
 #include "base/clock.h"
+#include "base/storage/bucket.h"
 #include "server/debuginfo/disk.h"
 
 struct debuginfo;
@@ -55,8 +56,15 @@ struct debuginfo_options {
 	 * NULL or "": none are offered.
 	 */
 	const char *debuginfod_offered;
-	int64_t debuginfod_timeout_ns;	 /* for one file; 0 = default, 5 min */
-	uint64_t debuginfod_bytes_max;	 /* of one file; 0 = default, 2 GiB */
+	int64_t debuginfod_timeout_ns; /* for one file; 0 = default, 5 min */
+	uint64_t debuginfod_bytes_max; /* of one file; 0 = default, 2 GiB */
+	/*
+	 * Buckets that servers share files by (shared.h); they outlive the store, which alone calls
+	 * and cancels them.
+	 */
+	struct bucket *const *buckets;
+	size_t buckets_count;
+	bool buckets_read_only, no_shared_thread;
 	const char *const *source_paths; /* folders whose files may be shown: source.h */
 	size_t source_paths_count;
 	bool public_files_only; /* of them, what everybody on this host may read: nobody logs in */
@@ -96,6 +104,8 @@ struct debuginfo_offer {
 	bool is_forced;	    /* replaces a file of the same quality */
 	/* What its sender says that it holds; ELF_QUALITY_NOTHING = does not say. */
 	enum elf_quality quality;
+	/* Of a file that other servers share (shared.h): the record's owners. Else NULL. */
+	const char *shared_owners;
 };
 
 enum debuginfo_verdict {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * debuginfo_int - what the modules of this folder share. Each uses only those before it: kept.c
- * (stored files), upload.c (uploads), debuginfod.c (fetched files), source.c, debuginfo.c (opens
- * and closes all of them).
+ * (stored files), upload.c (uploads), debuginfod.c and shared.c (fetched files), source.c,
+ * debuginfo.c (opens and closes all of them).
  */
 #ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
@@ -65,6 +65,7 @@ struct debuginfo {
 	struct debuginfo_options options;
 	char *path;
 	_Atomic(struct debuginfod *) debuginfod; /* NULL: no servers to ask */
+	struct shared_files *shared;		 /* NULL: no bucket */
 	struct strbuf offered;			 /* servers, blanks between them */
 	struct strbuf offered_texts;		 /* the same with NULs between them, */
 	const char **offered_urls;		 /* and where each begins */

@@ -13,6 +13,7 @@
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
 #include "server/debuginfo/local_source.h"
+#include "server/debuginfo/shared.h"
 #include "server/debuginfo/source_tar.h"
 
 #define READ_BYTES ((size_t)256 * 1024)
@@ -47,6 +48,20 @@ static int find_uploaded(struct debuginfo *debuginfo, struct slice build_id, str
 	if (!rc)
 		strbuf_add_text(why, "the uploaded archive has no such file");
 	return rc;
+}
+
+/* The archive that another server was sent, unless one is here. */
+static void fetch_shared(struct debuginfo *debuginfo, struct slice build_id, int64_t until_ns)
+{
+	bool is_here;
+
+	if (!debuginfo->shared)
+		return;
+	lock_take(&debuginfo->lock);
+	is_here = debuginfo_find(debuginfo, build_id, DEBUGINFO_SOURCES);
+	lock_give(&debuginfo->lock);
+	if (!is_here)
+		shared_want_sources(debuginfo->shared, build_id, until_ns);
 }
 
 static int open_beneath(int folder, const char *path)
@@ -155,6 +170,8 @@ int source_find(struct debuginfo *debuginfo, const struct source_wanted *wanted,
 	if (rc)
 		return rc;
 	strbuf_clear(out);
+	if (id[0])
+		fetch_shared(debuginfo, slice_of(id), wanted->until_ns);
 	if (id[0])
 		rc = find_uploaded(debuginfo, slice_of(id), wanted->path, wanted->tenant, out, &why,
 				   err);

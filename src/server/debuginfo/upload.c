@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/whole_file.h"
 #include "server/debuginfo/debuginfo_int.h"
+#include "server/debuginfo/shared.h"
 #include "server/debuginfo/source_tar.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -195,6 +196,10 @@ static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice bu
 	const struct entry *debug = debuginfo_find(debuginfo, build_id, DEBUGINFO_DEBUG);
 	const struct entry *best = binary;
 
+	/* It comes from there when it is needed. */
+	if (debuginfo->shared && !offer->shared_owners && !offer->is_forced && !offer->has_tenant &&
+	    offer->hash.len && shared_has(debuginfo->shared, build_id, offer->hash))
+		return DEBUGINFO_PRESENT;
 	if (offer->content == DEBUGINFO_ARCHIVE)
 		return judge_belonging(debuginfo, build_id, DEBUGINFO_SOURCES, offer);
 	if (offer->content == DEBUGINFO_SPLIT)
@@ -350,6 +355,9 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 		debuginfo_record_set_name(&upload->record, offer->name);
 		if (offer->has_tenant)
 			debuginfo_record_add_owner(&upload->record, offer->tenant);
+		if (offer->shared_owners)
+			snprintf(upload->record.owners, sizeof(upload->record.owners), "%s",
+				 offer->shared_owners);
 		take_partial(debuginfo, upload);
 		*ret_received = upload->received;
 		memcpy(ret_id, upload->id, sizeof(upload->id));

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -21,67 +20,10 @@
 #include "codec/wire/sha256.h"
 #include "server/debuginfo/debuginfod_int.h"
 #include "server/debuginfo/source.h"
+#include "image.h"
 
 #define DAY_NS (24 * 3600 * CLOCK_NS_PER_S)
 #define THREADS 8
-
-static const char names[] = "\0.symtab\0.debug_info\0.note.gnu.build-id\0.shstrtab";
-#define NAME_SYMTAB 1
-#define NAME_DEBUG_INFO 9
-#define NAME_SHSTRTAB 40
-
-/* An ELF file of one code segment, a note, and one section besides. */
-struct image {
-	Elf64_Ehdr header;
-	Elf64_Phdr segments[2];
-	Elf64_Nhdr note;
-	char owner[4];
-	unsigned char id[20];
-	Elf64_Shdr sections[3];
-	char names[sizeof(names)];
-	char content[256]; /* of the section; the last bytes of the file */
-};
-
-enum shape { STRIPPED, SYMBOLS, DEBUG_FILE };
-
-static struct image make_image(unsigned char id, enum shape shape)
-{
-	struct image image = {
-		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
-			    .e_type = ET_DYN,
-			    .e_machine = EM_X86_64,
-			    .e_phoff = offsetof(struct image, segments),
-			    .e_phentsize = sizeof(Elf64_Phdr),
-			    .e_phnum = 2,
-			    .e_shoff = offsetof(struct image, sections),
-			    .e_shentsize = sizeof(Elf64_Shdr),
-			    .e_shnum = 3,
-			    .e_shstrndx = 2 },
-		.segments = { { .p_type = PT_LOAD,
-				.p_flags = PF_X,
-				.p_filesz = shape == DEBUG_FILE ? 0 : 64,
-				.p_memsz = 64 },
-			      { .p_type = PT_NOTE,
-				.p_offset = offsetof(struct image, note),
-				.p_filesz = 36,
-				.p_align = 4 } },
-		.note = { 4, 20, NT_GNU_BUILD_ID },
-		.owner = "GNU",
-		.sections = { [1] = { .sh_name =
-					      shape == DEBUG_FILE ? NAME_DEBUG_INFO : NAME_SYMTAB,
-				      .sh_type = shape == STRIPPED ? SHT_NOBITS : SHT_PROGBITS,
-				      .sh_offset = offsetof(struct image, content),
-				      .sh_size = sizeof(image.content) },
-			      [2] = { .sh_name = NAME_SHSTRTAB,
-				      .sh_type = SHT_STRTAB,
-				      .sh_offset = offsetof(struct image, names),
-				      .sh_size = sizeof(names) } },
-	};
-
-	memcpy(image.names, names, sizeof(names));
-	memset(image.id, id, sizeof(image.id));
-	return image;
-}
 
 struct world {
 	char path[64];

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Servers that share debug information by a bucket, each with a folder of its own: what one was
+ * sent the others have when they need it, whatever call to the bucket fails; what nobody uses goes;
+ * what was damaged there is not taken.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../persist/sim_bucket.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "image.h"
+#include "server/debuginfo/debuginfo_int.h"
+#include "server/debuginfo/shared.h"
+#include "server/debuginfo/source.h"
+
+#define DAY_NS (24 * 3600 * CLOCK_NS_PER_S)
+#define CALLS_MAX 100
+
+struct server {
+	char path[64];
+	struct debuginfo *debuginfo;
+	struct debuginfo_options options;
+	int64_t now_ns;
+	const char *wanted; /* a build id without names; NULL: none */
+	unsigned added;
+};
+
+static int64_t server_clock(void *context)
+{
+	return ((const struct server *)context)->now_ns;
+}
+
+static void each_wanted(void *context, debuginfo_want_f *want, void *want_context)
+{
+	const struct server *server = context;
+
+	if (server->wanted)
+		want(want_context, slice_of(server->wanted), 1);
+}
+
+static void note_added(void *context, struct slice build_id)
+{
+	(void)build_id;
+	((struct server *)context)->added++;
+}
+
+static void open_server(struct server *server)
+{
+	struct err err;
+
+	debuginfo_close(server->debuginfo);
+	server->debuginfo = NULL;
+	if (debuginfo_open(&server->options, &server->debuginfo, &err))
+		fail_msg("%s", err.message);
+}
+
+static void begin(struct server *server, struct bucket **bucket)
+{
+	*server = (struct server){ .path = "/tmp/firn-shared-XXXXXX", .now_ns = 20000 * DAY_NS };
+	assert_non_null(mkdtemp(server->path));
+	server->options = (struct debuginfo_options){ .path = server->path,
+						      .clock = server_clock,
+						      .clock_context = server,
+						      .retention_ns = 10 * DAY_NS,
+						      .each_wanted = each_wanted,
+						      .added = note_added,
+						      .context = server,
+						      .buckets = bucket,
+						      .buckets_count = 1,
+						      .no_shared_thread = true };
+	open_server(server);
+}
+
+static void end(struct server *server)
+{
+	char command[128];
+
+	debuginfo_close(server->debuginfo);
+	snprintf(command, sizeof(command), "rm -r '%s'", server->path);
+	assert_int_equal(system(command), 0);
+}
+
+static const char *id_of(unsigned char id)
+{
+	static char texts[4][41];
+	char *text = texts[id % 4];
+
+	for (int i = 0; i < 20; i++)
+		snprintf(text + 2 * i, 3, "%02x", id);
+	return text;
+}
+
+static int send_bytes(struct server *server, const struct debuginfo_offer *offer,
+		      struct slice bytes)
+{
+	struct debuginfo_receiver *receiver;
+	char id[DISK_UPLOAD_ID_BYTES];
+	uint64_t received;
+	int rc = debuginfo_begin(server->debuginfo, offer, id, &received, NULL);
+
+	if (rc)
+		return rc;
+	assert_int_equal(debuginfo_receive_begin(server->debuginfo, offer->build_id, slice_of(id),
+						 0, &receiver, NULL),
+			 0);
+	assert_int_equal(debuginfo_receive(receiver, bytes, NULL), 0);
+	return debuginfo_receive_end(receiver, &received, NULL);
+}
+
+static int send_image(struct server *server, unsigned char id, enum shape shape)
+{
+	struct image image = make_image(id, shape);
+	struct debuginfo_offer offer = { .build_id = slice_of(id_of(id)),
+					 .bytes = sizeof(image),
+					 .hash = slice_of(shape == DEBUG_FILE ? "a2" : "a1"),
+					 .id_kind = DEBUGINFO_ID_GNU };
+
+	return send_bytes(server, &offer, slice_from((const char *)&image, sizeof(image)));
+}
+
+static void step(struct server *server)
+{
+	struct err err;
+
+	if (shared_step(server->debuginfo->shared, &err))
+		fail_msg("%s", err.message);
+}
+
+/* As if the bucket was listed long ago. */
+static void step_anew(struct server *server)
+{
+	open_server(server);
+	step(server);
+}
+
+static bool has(struct server *server, unsigned char id, enum debuginfo_kind kind)
+{
+	bool found;
+
+	lock_take(&server->debuginfo->lock);
+	found = debuginfo_find(server->debuginfo, slice_of(id_of(id)), kind) != NULL;
+	lock_give(&server->debuginfo->lock);
+	return found;
+}
+
+static void others_have_what_they_need(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+
+	(void)state;
+	begin(&one, &bucket);
+	begin(&other, &bucket);
+	assert_int_equal(send_image(&one, 1, SYMBOLS), 0);
+	assert_int_equal(send_image(&one, 2, SYMBOLS), 0);
+	step(&one);
+	assert_int_equal(sim_bucket_count(bucket, ".record"), 2);
+	other.wanted = id_of(1);
+	step(&other);
+	assert_true(has(&other, 1, DEBUGINFO_BINARY));
+	assert_int_equal(other.added, 1);		/* the resolver was told */
+	assert_false(has(&other, 2, DEBUGINFO_BINARY)); /* nobody needs it there */
+	step_anew(&other);
+	assert_int_equal(sim_bucket_count(bucket, ".record"), 2);
+	end(&one);
+	end(&other);
+	bucket->close(bucket);
+}
+
+/* A poor file is no reason to do without the good one. */
+static void better_files_come_too(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+
+	(void)state;
+	begin(&one, &bucket);
+	begin(&other, &bucket);
+	assert_int_equal(send_image(&other, 1, STRIPPED), 0);
+	assert_int_equal(send_image(&one, 1, DEBUG_FILE), 0);
+	step(&one);
+	step(&other);
+	assert_true(has(&other, 1, DEBUGINFO_DEBUG));
+	step_anew(&one);
+	assert_true(has(&one, 1, DEBUGINFO_BINARY));
+	end(&one);
+	end(&other);
+	bucket->close(bucket);
+}
+
+static void what_the_bucket_has_need_not_be_sent(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct debuginfo_offer offer = { .build_id = slice_of(id_of(1)) };
+	enum debuginfo_verdict verdict;
+	struct server one, other;
+	char sha256[65];
+
+	(void)state;
+	begin(&one, &bucket);
+	begin(&other, &bucket);
+	assert_int_equal(send_image(&one, 1, SYMBOLS), 0);
+	snprintf(
+		sha256, sizeof(sha256), "%s",
+		debuginfo_find(one.debuginfo, slice_of(id_of(1)), DEBUGINFO_BINARY)->record.sha256);
+	step(&one);
+	step(&other);
+	offer.hash = slice_of(sha256);
+	assert_int_equal(debuginfo_ask(other.debuginfo, &offer, &verdict, NULL), 0);
+	assert_int_equal(verdict, DEBUGINFO_PRESENT);
+	offer.hash = slice_of("b1");
+	assert_int_equal(debuginfo_ask(other.debuginfo, &offer, &verdict, NULL), 0);
+	assert_int_equal(verdict, DEBUGINFO_WANTED);
+	end(&one);
+	end(&other);
+	bucket->close(bucket);
+}
+
+static void sources_come_when_they_are_asked_for(void **state)
+{
+	const struct source_wanted wanted = { .build_id = slice_of(id_of(1)),
+					      .path = SLICE_LITERAL("/src/app/main.c"),
+					      .until_ns = INT64_MAX };
+	struct bucket *bucket = sim_bucket_new();
+	struct strbuf archive = { 0 }, text = { 0 };
+	struct debuginfo_offer offer = { .build_id = slice_of(id_of(1)),
+					 .content = DEBUGINFO_ARCHIVE };
+	struct server one, other;
+	const char *from;
+	char path[512];
+	FILE *file;
+	int byte;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/fuzz/corpus/tar/p_tar_zst", getenv("FIRN_TESTS"));
+	file = fopen(path, "rb");
+	assert_non_null(file);
+	(void)fgetc(file); /* the fuzz target's own */
+	while ((byte = fgetc(file)) != EOF)
+		strbuf_add_byte(&archive, (char)byte);
+	fclose(file);
+	begin(&one, &bucket);
+	begin(&other, &bucket);
+	offer.bytes = archive.len;
+	assert_int_equal(send_bytes(&one, &offer, strbuf_slice(&archive)), 0);
+	step(&one);
+	step(&other);
+	assert_false(has(&other, 1, DEBUGINFO_SOURCES));
+	other.options.no_shared_thread = false;
+	open_server(&other);
+	(void)source_find(other.debuginfo, &wanted, &text, &from, NULL);
+	assert_true(has(&other, 1, DEBUGINFO_SOURCES));
+	end(&other); /* its thread cancels the bucket */
+	end(&one);
+	bucket->close(bucket);
+	strbuf_free(&archive);
+	strbuf_free(&text);
+}
+
+/* Every call fails in every way, once; what was sent is there in the end, as a whole. */
+static void whatever_fails_it_arrives(void **state)
+{
+	unsigned calls = 0;
+
+	(void)state;
+	for (int fault = SIM_BUCKET_REFUSES; fault < SIM_BUCKET_FAULTS; fault++) {
+		bool hit = true;
+
+		for (unsigned at = 1; hit && at < CALLS_MAX; at++) {
+			struct bucket *bucket = sim_bucket_new();
+			struct server one, other;
+
+			begin(&one, &bucket);
+			begin(&other, &bucket);
+			assert_int_equal(send_image(&one, 1, SYMBOLS), 0);
+			assert_int_equal(send_image(&one, 1, DEBUG_FILE), 0);
+			other.wanted = id_of(1);
+			sim_bucket_plan(bucket, (enum sim_bucket_fault)fault, at);
+			(void)shared_step(one.debuginfo->shared, NULL);
+			(void)shared_step(other.debuginfo->shared, NULL);
+			open_server(&one); /* it was killed there */
+			(void)shared_step(one.debuginfo->shared, NULL);
+			hit = sim_bucket_hit(bucket);
+			calls += hit;
+			sim_bucket_plan(bucket, SIM_BUCKET_WHOLE, 0);
+			step_anew(&one);
+			step_anew(&other);
+			assert_true(has(&other, 1, DEBUGINFO_BINARY));
+			assert_true(has(&other, 1, DEBUGINFO_DEBUG));
+			assert_int_equal(sim_bucket_count(bucket, ".record"), 2);
+			end(&one);
+			end(&other);
+			bucket->close(bucket);
+		}
+		assert_false(hit);
+	}
+	assert_true(calls > 20);
+}
+
+static void what_nobody_uses_goes(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+
+	(void)state;
+	begin(&one, &bucket);
+	begin(&other, &bucket);
+	assert_int_equal(send_image(&one, 1, SYMBOLS), 0);
+	assert_int_equal(send_image(&other, 2, SYMBOLS), 0);
+	step(&one);
+	step(&other);
+	one.now_ns += 9 * DAY_NS;
+	other.now_ns = one.now_ns;
+	lock_take(&other.debuginfo->lock);
+	debuginfo_touch(other.debuginfo, slice_of(id_of(2)), DEBUGINFO_BINARY, other.now_ns);
+	lock_give(&other.debuginfo->lock);
+	step_anew(&other);
+	other.now_ns += 4 * DAY_NS; /* the first was last used 13 days ago, the second 4 */
+	one.now_ns = other.now_ns;
+	debuginfo_collect(one.debuginfo);
+	step_anew(&other);
+	step_anew(&one);
+	assert_int_equal(sim_bucket_count(bucket, id_of(1)), 0);
+	assert_int_equal(sim_bucket_count(bucket, id_of(2)), 3); /* file, record, one use */
+	end(&one);
+	end(&other);
+	bucket->close(bucket);
+}
+
+/* A server that only reads puts nothing and removes nothing. */
+static void readers_only_read(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, reader;
+
+	(void)state;
+	begin(&one, &bucket);
+	begin(&reader, &bucket);
+	reader.options.buckets_read_only = true;
+	open_server(&reader);
+	assert_int_equal(send_image(&one, 1, SYMBOLS), 0);
+	step(&one);
+	reader.wanted = id_of(1);
+	reader.now_ns += 30 * DAY_NS;
+	step(&reader);
+	assert_true(has(&reader, 1, DEBUGINFO_BINARY));
+	assert_int_equal(send_image(&reader, 2, SYMBOLS), 0);
+	step(&reader);
+	assert_int_equal(sim_bucket_count(bucket, "debuginfo/"), 3);
+	end(&one);
+	end(&reader);
+	bucket->close(bucket);
+}
+
+struct found {
+	char key[BUCKET_KEY_BYTES_MAX];
+};
+
+static int take_file(void *context, const struct bucket_entry *entry, struct err *err)
+{
+	struct found *found = context;
+
+	(void)err;
+	if (slice_find_byte(entry->key, '.') == SIZE_MAX)
+		snprintf(found->key, sizeof(found->key), "%.*s", SLICE_FMT(entry->key));
+	return 0;
+}
+
+static void other_bytes_are_not_taken(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct strbuf bytes = { 0 };
+	struct found found = { "" };
+	struct server one, other;
+
+	(void)state;
+	begin(&one, &bucket);
+	begin(&other, &bucket);
+	assert_int_equal(send_image(&one, 1, SYMBOLS), 0);
+	step(&one);
+	assert_int_equal(bucket->list(bucket, "debuginfo/", NULL, false, take_file, &found, NULL),
+			 0);
+	assert_int_equal(bucket->get(bucket, found.key, 1 << 20, &bytes, NULL), 0);
+	bytes.data[bytes.len - 1] ^= 1;
+	assert_int_equal(bucket->put(bucket, found.key, strbuf_slice(&bytes), false, NULL), 0);
+	/* Names of another shape are passed over. */
+	assert_int_equal(
+		bucket->put(bucket, "debuginfo/0101/binary", (struct slice){ "", 0 }, false, NULL),
+		0);
+	other.wanted = id_of(1);
+	step(&other);
+	assert_false(has(&other, 1, DEBUGINFO_BINARY));
+	strbuf_free(&bytes);
+	end(&one);
+	end(&other);
+	bucket->close(bucket);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(others_have_what_they_need),
+		cmocka_unit_test(better_files_come_too),
+		cmocka_unit_test(what_the_bucket_has_need_not_be_sent),
+		cmocka_unit_test(sources_come_when_they_are_asked_for),
+		cmocka_unit_test(whatever_fails_it_arrives),
+		cmocka_unit_test(what_nobody_uses_goes),
+		cmocka_unit_test(readers_only_read),
+		cmocka_unit_test(other_bytes_are_not_taken),
+	};
+
+	log_set(LOG_ERROR, LOG_LOGFMT);
+	return cmocka_run_group_tests_name("debuginfo_shared", tests, NULL, NULL);
+}
