@@ -10,55 +10,83 @@
 #include "server/clickhouse/ch_schema.h"
 #include "server/clickhouse/ch_store.h"
 
-static const struct option schema_options[] = { VERB_COMMON_OPTIONS };
+struct schema_options {
+	struct verb_common common;
+	struct clickhouse_options clickhouse;
+	const char *cluster; /* NULL: none */
+};
+
+static const struct option schema_options[] = {
+	CLICKHOUSE_FLAGS_OPTIONS(struct schema_options, clickhouse),
+	OPTION_AT(CLICKHOUSE_CLUSTER, offsetof(struct schema_options, cluster)),
+	VERB_COMMON_OPTIONS,
+};
 
 static const struct option_verb schema_spec = {
 	.name = "clickhouse schema",
 	.operands = "",
 	.summary = "print the tables that hold profiles in ClickHouse",
 	.details = "Prints the statements that `firn clickhouse migrate` runs, for who reviews\n"
-		   "them or runs them by other means.",
+		   "them or runs them by other means. With --clickhouse-url: as that server's\n"
+		   "version needs them; else those for 23.8 and later.",
 	.options = schema_options,
 	.options_count = VERB_COUNT_OF(schema_options),
 };
 
+static int print_schema(const struct schema_options *values, struct strbuf *out, struct err *err)
+{
+	struct ch_schema_form form = { .dialect = ch_dialect_of(SLICE_LITERAL("")),
+				       .database = values->clickhouse.database
+							   ? values->clickhouse.database
+							   : "default" };
+	struct ch_client *client = NULL;
+	uint32_t version;
+	int rc = values->cluster ? ch_cluster_named(values->cluster, &form.cluster, err) : 0;
+
+	if (!rc && values->clickhouse.url)
+		rc = ch_client_new(&values->clickhouse, &client, err);
+	if (!rc && client)
+		rc = ch_schema_version(client, &version, err);
+	if (!rc && client)
+		form.dialect = ch_client_dialect(client);
+	if (!rc)
+		ch_schema_print(&form, out);
+	ch_client_free(client);
+	return rc;
+}
+
 static int run_schema(int argc, char **argv)
 {
-	struct verb_common values = { 0 };
+	struct schema_options values = { 0 };
 	struct option_operands operands;
 	struct strbuf sql = { 0 };
-	int code = verb_parse(&verb_clickhouse_schema, argc, argv, &values, &operands);
+	struct err err;
+	int code = verb_parse(&verb_clickhouse_schema, argc, argv, &values, &operands), rc;
 
 	if (code >= 0)
 		return code;
-	ch_schema_print(&sql);
-	fwrite(sql.data, 1, sql.len, stdout);
+	rc = print_schema(&values, &sql, &err);
+	if (!rc)
+		fwrite(sql.data, 1, sql.len, stdout);
 	strbuf_free(&sql);
-	return VERB_OK;
+	return rc ? verb_error(&verb_clickhouse_schema, &err) : VERB_OK;
 }
 
 const struct verb verb_clickhouse_schema = { &schema_spec, run_schema, LOG_WARN };
-
-struct which_options {
-	struct verb_common common;
-	struct clickhouse_options clickhouse;
-};
-
-static const struct option which_options[] = {
-	CLICKHOUSE_FLAGS_OPTIONS(struct which_options, clickhouse),
-	VERB_COMMON_OPTIONS,
-};
 
 static const struct option_verb migrate_spec = {
 	.name = "clickhouse migrate",
 	.operands = "",
 	.summary = "make or update the tables that hold profiles in ClickHouse",
-	.details = "Run it once before the first server, and after an update of firn. Servers do\n"
-		   "not change tables themselves; they refuse to start and say what to run.\n"
-		   "\n"
-		   "  firn clickhouse migrate --clickhouse-url http://clickhouse:8123",
-	.options = which_options,
-	.options_count = VERB_COUNT_OF(which_options),
+	.details =
+		"Run it once before the first server, and after an update of firn. Servers do\n"
+		"not change tables themselves; they refuse to start and say what to run.\n"
+		"With --clickhouse-cluster the tables are spread over the shards of that\n"
+		"cluster, and replicated in each; its servers have the macros shard and replica.\n"
+		"\n"
+		"  firn clickhouse migrate --clickhouse-url http://clickhouse:8123",
+	.options = schema_options,
+	.options_count = VERB_COUNT_OF(schema_options),
 };
 
 static int need_url(const struct clickhouse_options *options, struct err *err)
@@ -69,34 +97,44 @@ static int need_url(const struct clickhouse_options *options, struct err *err)
 				      "http://127.0.0.1:8123");
 }
 
-static int migrate(const struct clickhouse_options *options, struct err *err)
+static int migrate(const struct schema_options *values, struct err *err)
 {
 	struct ch_client *client;
-	int rc = ch_client_new(options, &client, err);
+	int rc = ch_client_new(&values->clickhouse, &client, err);
 
 	if (rc)
 		return rc;
-	rc = ch_schema_migrate(client, "firn " FIRN_VERSION, err);
+	rc = ch_schema_migrate(client, values->cluster, "firn " FIRN_VERSION, err);
 	ch_client_free(client);
 	return rc;
 }
 
 static int run_migrate(int argc, char **argv)
 {
-	struct which_options values = { 0 };
+	struct schema_options values = { 0 };
 	struct option_operands operands;
 	struct err err;
 	int code = verb_parse(&verb_clickhouse_migrate, argc, argv, &values, &operands);
 
 	if (code >= 0)
 		return code;
-	if (need_url(&values.clickhouse, &err) || migrate(&values.clickhouse, &err))
+	if (need_url(&values.clickhouse, &err) || migrate(&values, &err))
 		return verb_error(&verb_clickhouse_migrate, &err);
 	printable_print(stdout, "the tables of firn have version %u\n", CH_SCHEMA_VERSION);
 	return VERB_OK;
 }
 
 const struct verb verb_clickhouse_migrate = { &migrate_spec, run_migrate, LOG_WARN };
+
+struct which_options {
+	struct verb_common common;
+	struct clickhouse_options clickhouse;
+};
+
+static const struct option which_options[] = {
+	CLICKHOUSE_FLAGS_OPTIONS(struct which_options, clickhouse),
+	VERB_COMMON_OPTIONS,
+};
 
 static const struct option_verb check_spec = {
 	.name = "clickhouse check",

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/clickhouse/ch_retention.h"
 #include "server/clickhouse/ch_rows.h"
 #include "server/clickhouse/ch_store_int.h"
 #include "server/persist/log/tables_check.h"
@@ -27,6 +28,7 @@
 #define IN_FLIGHT_BYTES_MAX ((size_t)64 << 20) /* or one larger batch alone */
 #define FOREVER_DAYS 20000u /* a start of today and this many days are in the range of DateTime */
 #define EXPIRE_NS (600 * CLOCK_NS_PER_S)
+#define DROP_NS (3600 * CLOCK_NS_PER_S)
 #define ELSEWHERE_NS (24 * 3600 * CLOCK_NS_PER_S) /* baselines last as long */
 
 struct ch_pending {
@@ -88,6 +90,21 @@ static void expire(struct ch_store *store)
 	store->expired_at_ns = now_ns;
 	dedupe_expire(&store->ledger.dedupe, now_ns);
 	baselines_expire(&store->ledger.baselines, now_ns);
+}
+
+/* Old rows, once an hour. What fails now is done an hour later. */
+static void drop_old(struct ch_store *store)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	struct err err;
+
+	if (ch_client_dialect(store->client)->expires_rows ||
+	    (store->dropped_at_ns && now_ns - store->dropped_at_ns < DROP_NS))
+		return;
+	store->dropped_at_ns = now_ns;
+	if (ch_retention_apply(store->client, &store->cluster, &err))
+		log_warn("clickhouse", "old profiles could not be dropped", "error='%s'",
+			 err.message);
 }
 
 static uint32_t cumulative_columns(const struct tables_view *view, uint32_t series)
@@ -220,6 +237,8 @@ static int flush_group(struct ch_store *store, struct ch_pending *group, size_t 
 	}
 	if (rc)
 		forget(store);
+	else
+		drop_old(store);
 	return rc;
 }
 

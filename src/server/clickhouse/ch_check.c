@@ -11,9 +11,11 @@
 #define SKEW_NS CLOCK_NS_PER_S
 #define PARTS_WARN 300u /* of a partition; ClickHouse delays inserts at 1,000 */
 #define TESTED_FROM "23.8"
+#define TESTED_OLD "18.16"
 
 struct checking {
 	struct ch_client *client;
+	struct ch_cluster cluster;
 	struct strbuf *out, rows;
 	uint32_t warnings;
 	struct err *err;
@@ -87,8 +89,10 @@ static int check_server(struct checking *checking)
 	else if (there_ns > after_ns)
 		skew_ns = there_ns - after_ns;
 	snprintf(text, sizeof(text), "ClickHouse %s answers", version);
-	judge(checking, is_at_least(version, TESTED_FROM), text,
-	      "firn's statements need " TESTED_FROM " or later; update ClickHouse");
+	judge(checking, is_at_least(version, TESTED_FROM) || !strncmp(version, TESTED_OLD ".", 6),
+	      text,
+	      "firn's statements need " TESTED_FROM " or later (or " TESTED_OLD
+	      "); update ClickHouse");
 	snprintf(text, sizeof(text), "clocks differ by %.1f s or less",
 		 (double)skew_ns / 1e9 + 0.1);
 	judge(checking, skew_ns < SKEW_NS, text,
@@ -102,6 +106,8 @@ static int check_schema(struct checking *checking, bool *ret_there)
 	char text[96];
 	int rc = ch_schema_version(checking->client, &version, checking->err);
 
+	if (!rc)
+		rc = ch_cluster_find(checking->client, &checking->cluster, checking->err);
 	if (rc)
 		return rc;
 	*ret_there = version > 0;
@@ -120,23 +126,23 @@ static int check_acknowledgement(struct checking *checking)
 	uint64_t tables, synced, replicated;
 	bool has_quorum;
 	struct byte_reader in;
-	struct slice quorum = { 0 };
-	int rc = ask(checking,
-		     "SELECT count(), countIf(position(create_table_query, "
-		     "'fsync_after_insert = 1') > 0), countIf(startsWith(engine, 'Replicated') OR "
-		     "startsWith(engine, 'Shared')), (SELECT any(value) FROM system.settings WHERE "
-		     "name = 'insert_quorum') FROM system.tables WHERE database = "
-		     "currentDatabase() AND startsWith(name, 'firn_') AND name != 'firn_schema'",
-		     &in);
+	struct slice quorum;
+	int rc =
+		ask(checking,
+		    "SELECT count(), countIf(position(create_table_query, "
+		    "'fsync_after_insert = 1') > 0), countIf(startsWith(engine, 'Replicated') OR "
+		    "startsWith(engine, 'Shared')), ifNull((SELECT any(value) FROM system.settings "
+		    "WHERE name = 'insert_quorum'), '') FROM system.tables WHERE database = "
+		    "currentDatabase() AND startsWith(name, 'firn_') AND engine != 'Distributed' "
+		    "AND NOT startsWith(name, 'firn_schema')",
+		    &in);
 
 	if (rc)
 		return rc;
 	tables = byte_reader_u64(&in);
 	synced = byte_reader_u64(&in);
 	replicated = byte_reader_u64(&in);
-	/* Of Nullable(String): whether it is NULL stands before it. */
-	if (!byte_reader_fixed(&in, 1))
-		quorum = ch_take_text(&in);
+	quorum = ch_take_text(&in);
 	has_quorum = replicated == tables && quorum.len && !slice_is(quorum, "0") &&
 		     !slice_is(quorum, "1");
 	if (synced == tables)
@@ -163,15 +169,19 @@ static int check_acknowledgement(struct checking *checking)
 
 static int check_parts(struct checking *checking)
 {
+	struct strbuf sql = { 0 };
 	char text[96];
 	struct byte_reader in;
 	uint64_t most;
-	int rc = ask(checking,
-		     "SELECT toUInt64(max(parts)) FROM (SELECT count() AS parts FROM system.parts "
-		     "WHERE active AND database = currentDatabase() AND startsWith(table, 'firn_') "
-		     "GROUP BY table, partition)",
-		     &in);
+	int rc;
 
+	strbuf_add_text(&sql, "SELECT toUInt64(max(parts)) FROM (SELECT count() AS parts FROM ");
+	ch_cluster_add_system(&checking->cluster, "parts", &sql);
+	strbuf_add_text(&sql, " WHERE active AND startsWith(table, 'firn_') AND database = ");
+	ch_add_text(&sql, slice_of(ch_client_database(checking->client)));
+	strbuf_add_text(&sql, " GROUP BY table, partition)");
+	rc = ask(checking, strbuf_text(&sql), &in);
+	strbuf_free(&sql);
 	if (rc)
 		return rc;
 	most = byte_reader_u64(&in);

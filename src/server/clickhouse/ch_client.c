@@ -11,10 +11,12 @@
 #include "net/client/fetch.h"
 #include "net/client/rest.h"
 #include "net/tls.h"
+#include "server/clickhouse/ch_rows.h"
 
 #define LINKS_MAX 64		    /* statements at once */
 #define ANSWER_BYTES_MAX (1u << 20) /* of what has no rows */
 #define PASSWORD_BYTES_MAX 4096
+#define VERSION_BYTES_MAX 4096
 
 struct link {
 	struct rest *rest;
@@ -28,7 +30,8 @@ struct ch_client {
 	uint64_t query_memory_bytes; /* 0: it is not told */
 	struct strbuf headers;	     /* of every request; has the password */
 	struct tls *tls;
-	struct lock lock; /* of what follows */
+	const struct ch_dialect *_Atomic dialect; /* NULL: no server has answered yet */
+	struct lock lock;			  /* of what follows */
 	struct lock_condition changed;
 	size_t url; /* answered last */
 	struct link idle[LINKS_MAX], busy[LINKS_MAX];
@@ -446,43 +449,104 @@ static int send_statement(struct ch_client *client, struct statement *statement,
 	return rc;
 }
 
+/* Which dialect is spoken there; asked once, in words that all versions know. */
+static int meet(struct ch_client *client, const struct ch_limits *limits, struct err *err)
+{
+	struct strbuf rows = { 0 };
+	struct statement statement = { .body = SLICE_LITERAL("SELECT version()"),
+				       .bytes_max = VERSION_BYTES_MAX,
+				       .rows = &rows,
+				       .stops = { limits->stops[0], limits->stops[1] } };
+	struct byte_reader in;
+	struct slice version;
+	int rc;
+
+	if (client->dialect)
+		return 0;
+	rc = send_statement(client, &statement, limits->timeout_ns,
+			    SLICE_LITERAL("&default_format=RowBinary"), err);
+	in = byte_reader_of(strbuf_slice(&rows));
+	version = ch_take_text(&in);
+	if (!rc && in.failed)
+		rc = err_set(err, ERR_CORRUPT, "ClickHouse does not say its version; is it one?");
+	if (!rc)
+		client->dialect = ch_dialect_of(version);
+	strbuf_free(&rows);
+	return rc;
+}
+
+const struct ch_dialect *ch_client_dialect(const struct ch_client *client)
+{
+	assert(client->dialect);
+	return client->dialect;
+}
+
+const char *ch_client_database(const struct ch_client *client)
+{
+	return client->database;
+}
+
+/* The statement as the server knows it, in `room` if need be. */
+static struct slice spell(const struct ch_client *client, struct slice sql, struct strbuf *room)
+{
+	const struct ch_dialect *dialect = ch_client_dialect(client);
+
+	if (!dialect->spellings_count)
+		return sql;
+	ch_dialect_spell(dialect, sql, room);
+	return strbuf_slice(room);
+}
+
 int ch_read(struct ch_client *client, struct slice sql, const struct ch_limits *limits,
 	    struct strbuf *ret, struct err *err)
 {
-	struct statement statement = { .body = sql,
-				       .bytes_max = limits->bytes_max,
+	struct statement statement = { .bytes_max = limits->bytes_max,
 				       .rows = ret,
 				       .stops = { limits->stops[0], limits->stops[1] } };
+	struct strbuf more = { 0 }, room = { 0 };
+	int rc = meet(client, limits, err);
 
-	struct strbuf more = { 0 };
-	int rc;
-
-	strbuf_add_text(&more, "&default_format=RowBinary&readonly=2"
-			       "&cancel_http_readonly_queries_on_client_close=1");
+	if (rc)
+		return rc;
+	statement.body = spell(client, sql, &room);
+	strbuf_addf(&more, "&default_format=RowBinary%s", ch_client_dialect(client)->read_settings);
 	if (client->query_memory_bytes)
 		strbuf_addf(&more, "&max_memory_usage=%llu",
 			    (unsigned long long)client->query_memory_bytes);
 	rc = send_statement(client, &statement, limits->timeout_ns, strbuf_slice(&more), err);
 	strbuf_free(&more);
+	strbuf_free(&room);
 	return rc;
 }
 
 int ch_run(struct ch_client *client, struct slice sql, int64_t timeout_ns, struct err *err)
 {
-	struct statement statement = { .body = sql, .bytes_max = ANSWER_BYTES_MAX };
+	struct statement statement = { .bytes_max = ANSWER_BYTES_MAX };
+	const struct ch_limits limits = { .timeout_ns = timeout_ns };
+	struct strbuf room = { 0 };
+	int rc = meet(client, &limits, err);
 
-	return send_statement(client, &statement, timeout_ns, (struct slice){ 0 }, err);
+	if (rc)
+		return rc;
+	statement.body = spell(client, sql, &room);
+	rc = send_statement(client, &statement, timeout_ns,
+			    slice_of(ch_client_dialect(client)->write_settings), err);
+	strbuf_free(&room);
+	return rc;
 }
 
 int ch_insert(struct ch_client *client, const char *into, struct slice rows, int64_t timeout_ns,
 	      struct err *err)
 {
 	struct statement statement = { .body = rows, .bytes_max = ANSWER_BYTES_MAX };
+	const struct ch_limits limits = { .timeout_ns = timeout_ns };
 	struct strbuf sql = { 0 }, more = { 0 };
-	int rc;
+	int rc = meet(client, &limits, err);
 
+	if (rc)
+		return rc;
 	strbuf_addf(&sql, "INSERT INTO %s FORMAT RowBinary", into);
-	strbuf_add_text(&more, "&async_insert=0&max_partitions_per_insert_block=0&query=");
+	strbuf_addf(&more, "%s&query=", ch_client_dialect(client)->write_settings);
 	strbuf_add_for_uri(&more, strbuf_slice(&sql), "");
 	rc = send_statement(client, &statement, timeout_ns, strbuf_slice(&more), err);
 	strbuf_free(&sql);

@@ -4,7 +4,8 @@
  *
  * Several addresses name one cluster: a statement goes to the one that answered last, and to the
  * next if that cannot be reached. Every statement may run twice (it may have arrived although no
- * answer came back), so callers only make idempotent statements.
+ * answer came back), so callers only make idempotent statements. Statements are spelt as the server
+ * that answers first knows them (ch_dialect.h).
  *
  * Errors are ClickHouse's words with its code: ERR_UNAVAILABLE (unreachable, overloaded, no quorum;
  * a later try may succeed), ERR_DENIED, ERR_NOT_FOUND (no such table or database), ERR_NO_MEMORY
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "server/clickhouse/ch_dialect.h"
 
 #define CH_URLS_MAX 16
 
@@ -42,6 +44,10 @@ void ch_client_free(struct ch_client *client); /* accepts NULL; no call is runni
  * thread.
  */
 void ch_client_end_by(struct ch_client *client, int64_t at_ns);
+
+/* Known once a statement was answered. */
+const struct ch_dialect *ch_client_dialect(const struct ch_client *client);
+const char *ch_client_database(const struct ch_client *client);
 
 struct ch_limits {
 	int64_t timeout_ns; /* ClickHouse is told, and gives up by itself */

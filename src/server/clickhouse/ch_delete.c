@@ -2,8 +2,13 @@
 /*
  * Deleting. ClickHouse rewrites its parts without the reports before a delete returns. The order is
  * written down before and after, so that an order that was cut short shows as not done.
+ *
+ * An old ClickHouse never rewrites the newest part of a day that was inserted with insert_quorum.
+ * There, firn first adds a row to each report that hides it: the reports are in older parts then,
+ * and gone for readers at once.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "server/clickhouse/ch_rows.h"
@@ -36,20 +41,77 @@ static int write_down(struct ch_store *store, const struct store_delete *order, 
 	return rc;
 }
 
-static int delete_series(struct ch_store *store, const struct ch_wanted *wanted,
-			 const struct ch_series *series, uint32_t count, struct err *err)
+/* " WHERE ...": reports of the wanted time and tenant, of these series. */
+static void add_meant(const struct ch_wanted *wanted, const struct ch_series *series,
+		      uint32_t count, struct strbuf *sql)
+{
+	ch_add_where(sql, wanted);
+	strbuf_add_text(sql, " AND series IN (");
+	for (uint32_t i = 0; i < count; i++)
+		strbuf_addf(sql, "%s%llu", i ? "," : "", (unsigned long long)series[i].id);
+	strbuf_add_text(sql, ")");
+}
+
+#define KEY "tenant, type, service, start, series, batch, keep"
+
+/* Later rows with the same keys, of a rank that no reader sees. */
+static int hide_series(struct ch_store *store, struct slice meant, struct err *err)
 {
 	struct strbuf sql = { 0 };
 	int rc;
 
-	strbuf_add_text(&sql, "ALTER TABLE firn_report DELETE");
-	ch_add_where(&sql, wanted);
-	strbuf_add_text(&sql, " AND series IN (");
-	for (uint32_t i = 0; i < count; i++)
-		strbuf_addf(&sql, "%s%llu", i ? "," : "", (unsigned long long)series[i].id);
-	strbuf_add_text(&sql, ") SETTINGS mutations_sync = 2");
+	strbuf_add_text(&sql, "INSERT INTO firn_report (" KEY ", rank) SELECT " KEY
+			      ", toUInt8(2) FROM firn_report FINAL");
+	strbuf_add_slice(&sql, meant);
 	rc = ch_run(store->client, strbuf_slice(&sql), DELETE_NS, err);
 	strbuf_free(&sql);
+	return rc;
+}
+
+/* Until no row with content is left in the shards. */
+static int wait_until_gone(struct ch_store *store, struct slice meant, struct err *err)
+{
+	static const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+	int64_t end_at_ns = clock_monotonic_ns() + DELETE_NS;
+	struct strbuf sql = { 0 };
+	uint64_t left = 1;
+	int rc = 0;
+
+	strbuf_add_text(&sql, "SELECT count() FROM firn_report");
+	strbuf_add_slice(&sql, meant);
+	strbuf_add_text(&sql, " AND rank < 2");
+	while (!rc && left) {
+		rc = ch_store_numbers(store, &sql, &left, 1, err);
+		if (!rc && left && clock_monotonic_ns() > end_at_ns)
+			rc = err_set(err, ERR_DEADLINE,
+				     "ClickHouse: %llu reports are deleted, but still on the disk",
+				     (unsigned long long)left);
+		if (!rc && left)
+			nanosleep(&pause, NULL);
+	}
+	strbuf_free(&sql);
+	return rc;
+}
+
+static int delete_series(struct ch_store *store, const struct ch_wanted *wanted,
+			 const struct ch_series *series, uint32_t count, struct err *err)
+{
+	bool waits = ch_client_dialect(store->client)->waits_for_mutations;
+	struct strbuf sql = { 0 }, meant = { 0 };
+	int rc = 0;
+
+	add_meant(wanted, series, count, &meant);
+	if (!waits)
+		rc = hide_series(store, strbuf_slice(&meant), err);
+	strbuf_add_text(&sql, "ALTER TABLE ");
+	ch_cluster_add_table(&store->cluster, "firn_report", &sql);
+	strbuf_addf(&sql, " DELETE%s SETTINGS mutations_sync = 2", strbuf_text(&meant));
+	if (!rc)
+		rc = ch_run(store->client, strbuf_slice(&sql), DELETE_NS, err);
+	if (!rc && !waits)
+		rc = wait_until_gone(store, strbuf_slice(&meant), err);
+	strbuf_free(&sql);
+	strbuf_free(&meant);
 	return rc;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/clickhouse/ch_schema.h"
 
-#include "server/persist/disk/byte_reader.h"
+#include <assert.h>
+#include <string.h>
+
+#include "server/clickhouse/ch_rows.h"
 
 #define TIMEOUT_NS (60 * CLOCK_NS_PER_S)
 
@@ -102,10 +105,113 @@ static const char *const from_version_1[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-void ch_schema_print(struct strbuf *out)
+/*
+ * In a cluster, by what rows are spread: rows with the same key are in one shard, where they count
+ * once, and so is all of a dictionary. In the order of the statements.
+ */
+static const struct sharding {
+	const char *table, *by;
+} shardings[] = {
+	{ "firn_schema", "version" },
+	{ "firn_report", "cityHash64(tenant, series)" },
+	{ "firn_series", "cityHash64(tenant, series)" },
+	{ "firn_stack", "cityHash64(tenant, dict)" },
+	{ "firn_frame", "cityHash64(tenant, dict)" },
+	{ "firn_label_set", "cityHash64(tenant, dict)" },
+	{ "firn_delete", "number" },
+};
+
+_Static_assert(COUNT_OF(shardings) == COUNT_OF(statements), "a sharding for each table");
+
+#define CREATE "CREATE TABLE IF NOT EXISTS "
+
+/* The replicated table of every shard. */
+static void add_local(const struct ch_schema_form *form, size_t table, struct strbuf *sql)
 {
-	for (size_t i = 0; i < COUNT_OF(statements); i++)
-		strbuf_addf(out, "%s;\n", statements[i]);
+	const char *name = shardings[table].table;
+	struct strbuf from = { 0 }, to = { 0 }, plain = { 0 }, versioned = { 0 };
+
+	strbuf_addf(&from, CREATE "%s", name);
+	strbuf_add_text(&to, CREATE);
+	ch_cluster_add_table(&form->cluster, name, &to);
+	strbuf_addf(&versioned,
+		    "ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/%s/%s', "
+		    "'{replica}'",
+		    form->database, name);
+	strbuf_addf(&plain, "%s) ", strbuf_text(&versioned));
+	strbuf_add_text(&versioned, ", ");
+	ch_spell(
+		(const struct ch_spelling[]){
+			{ strbuf_text(&from), strbuf_text(&to) },
+			{ "ENGINE = ReplacingMergeTree(", strbuf_text(&versioned) },
+			{ "ENGINE = ReplacingMergeTree ", strbuf_text(&plain) },
+		},
+		3, slice_of(statements[table]), sql);
+	strbuf_free(&from);
+	strbuf_free(&to);
+	strbuf_free(&plain);
+	strbuf_free(&versioned);
+}
+
+static void add_distributed(const struct ch_schema_form *form, size_t table, struct strbuf *sql)
+{
+	const struct sharding *sharding = &shardings[table];
+
+	strbuf_addf(sql,
+		    CREATE "%s ON CLUSTER '%s' AS %s.%s_local\n"
+			   "  ENGINE = Distributed('%s', '%s', %s_local, %s)",
+		    sharding->table, form->cluster.name, form->database, sharding->table,
+		    form->cluster.name, form->database, sharding->table, sharding->by);
+}
+
+typedef int statement_f(void *context, struct slice sql, struct err *err);
+
+static int each_statement(const struct ch_schema_form *form, statement_f *take, void *context,
+			  struct err *err)
+{
+	struct strbuf sql = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < COUNT_OF(statements); i++) {
+		if (!form->cluster.name[0]) {
+			rc = take(context, slice_of(statements[i]), err);
+			continue;
+		}
+		strbuf_clear(&sql);
+		add_local(form, i, &sql);
+		rc = take(context, strbuf_slice(&sql), err);
+		strbuf_clear(&sql);
+		add_distributed(form, i, &sql);
+		if (!rc)
+			rc = take(context, strbuf_slice(&sql), err);
+	}
+	strbuf_free(&sql);
+	return rc;
+}
+
+struct printing {
+	const struct ch_dialect *dialect;
+	struct strbuf *out;
+};
+
+static int print(void *context, struct slice sql, struct err *err)
+{
+	const struct printing *printing = context;
+
+	(void)err;
+	ch_dialect_spell(printing->dialect, sql, printing->out);
+	strbuf_add_text(printing->out, ";\n");
+	return 0;
+}
+
+void ch_schema_print(const struct ch_schema_form *form, struct strbuf *out)
+{
+	struct printing printing = { form->dialect, out };
+	int rc = each_statement(form, print, &printing, NULL);
+
+	assert(!rc);
+	if (!form->dialect->expires_rows || form->cluster.name[0])
+		return; /* which firn can use since version 2 */
 	strbuf_add_text(out, "-- for tables of version 1, besides:\n");
 	for (size_t i = 0; i < COUNT_OF(from_version_1); i++)
 		strbuf_addf(out, "%s;\n", from_version_1[i]);
@@ -142,23 +248,52 @@ static int refuse_newer(uint32_t version, struct err *err)
 		version, CH_SCHEMA_VERSION);
 }
 
-int ch_schema_migrate(struct ch_client *client, const char *by, struct err *err)
+static int run(void *context, struct slice sql, struct err *err)
 {
+	return ch_run(context, sql, TIMEOUT_NS, err);
+}
+
+/* The cluster that is asked for, which has to be that of tables that are there. */
+static int choose_cluster(struct ch_client *client, const char *asked, uint32_t version,
+			  struct ch_cluster *ret, struct err *err)
+{
+	struct ch_cluster wanted = { 0 };
+	int rc = asked ? ch_cluster_named(asked, &wanted, err) : 0;
+
+	*ret = wanted;
+	if (rc || !version)
+		return rc;
+	rc = ch_cluster_find(client, ret, err);
+	if (!rc && asked && strcmp(wanted.name, ret->name))
+		rc = err_set(err, ERR_INVALID,
+			     "--clickhouse-cluster %s: the database has tables already, %s%s",
+			     asked, ret->name[0] ? "in the cluster " : "and in no cluster",
+			     ret->name);
+	return rc;
+}
+
+int ch_schema_migrate(struct ch_client *client, const char *cluster, const char *by,
+		      struct err *err)
+{
+	struct ch_schema_form form = { .database = ch_client_database(client) };
 	struct strbuf sql = { 0 };
 	uint32_t version;
 	int rc = ch_schema_version(client, &version, err);
 
 	if (!rc && version > CH_SCHEMA_VERSION)
 		rc = refuse_newer(version, err);
-	for (size_t i = 0; !rc && i < COUNT_OF(statements); i++)
-		rc = ch_run(client, slice_of(statements[i]), TIMEOUT_NS, err);
+	if (!rc)
+		rc = choose_cluster(client, cluster, version, &form.cluster, err);
+	if (!rc)
+		rc = each_statement(&form, run, client, err);
 	for (size_t i = 0; !rc && version == 1 && i < COUNT_OF(from_version_1); i++)
 		rc = ch_run(client, slice_of(from_version_1[i]), TIMEOUT_NS, err);
 	if (!rc && version < CH_SCHEMA_VERSION) {
-		strbuf_addf(&sql, "INSERT INTO firn_schema (version, at, by) SELECT %u, now(), ",
-			    CH_SCHEMA_VERSION);
-		ch_add_text(&sql, slice_of(by));
-		rc = ch_run(client, strbuf_slice(&sql), TIMEOUT_NS, err);
+		strbuf_add_u32(&sql, CH_SCHEMA_VERSION);
+		strbuf_add_u32(&sql, (uint32_t)(clock_real_ns() / CLOCK_NS_PER_S));
+		ch_put_text(&sql, slice_of(by));
+		rc = ch_insert(client, "firn_schema (version, at, by)", strbuf_slice(&sql),
+			       TIMEOUT_NS, err);
 	}
 	strbuf_free(&sql);
 	return rc;

@@ -8,15 +8,26 @@
 #ifndef FIRN_SERVER_CLICKHOUSE_CH_SCHEMA_H
 #define FIRN_SERVER_CLICKHOUSE_CH_SCHEMA_H
 
-#include "server/clickhouse/ch_client.h"
+#include "server/clickhouse/ch_cluster.h"
 
 #define CH_SCHEMA_VERSION 2u
 
-/* The statements of all versions, each ended by ";\n". */
-void ch_schema_print(struct strbuf *out);
+/* Where the tables are to be. */
+struct ch_schema_form {
+	const struct ch_dialect *dialect; /* for ch_schema_print */
+	const char *database;
+	struct ch_cluster cluster;
+};
 
-/* Brings the database up to date, and records by whom. Idempotent. */
-MUST_USE int ch_schema_migrate(struct ch_client *client, const char *by, struct err *err);
+/* The statements of all versions, each ended by ";\n". */
+void ch_schema_print(const struct ch_schema_form *form, struct strbuf *out);
+
+/*
+ * Brings the database up to date, and records by whom. Idempotent. `cluster` may be NULL: none, or
+ * that which has the tables.
+ */
+MUST_USE int ch_schema_migrate(struct ch_client *client, const char *cluster, const char *by,
+			       struct err *err);
 
 /* The version that the database has; 0: none. */
 MUST_USE int ch_schema_version(struct ch_client *client, uint32_t *ret, struct err *err);

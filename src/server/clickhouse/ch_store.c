@@ -149,14 +149,12 @@ static int takes_appends(struct store *base, struct err *err)
 	return 0;
 }
 
-static int read_numbers(struct ch_store *store, const char *text, uint64_t *ret, size_t count,
-			struct err *err)
+int ch_store_numbers(struct ch_store *store, const struct strbuf *sql, uint64_t *ret, size_t count,
+		     struct err *err)
 {
-	struct strbuf sql = { 0 }, rows = { 0 };
-	int rc;
+	struct strbuf rows = { 0 };
+	int rc = ch_store_read(store, sql, STAT_BYTES_MAX, &rows, err);
 
-	strbuf_add_text(&sql, text);
-	rc = ch_store_read(store, &sql, STAT_BYTES_MAX, &rows, err);
 	if (!rc) {
 		struct byte_reader in = byte_reader_of(strbuf_slice(&rows));
 
@@ -165,33 +163,62 @@ static int read_numbers(struct ch_store *store, const char *text, uint64_t *ret,
 		if (in.failed || byte_reader_left(&in))
 			rc = err_set(err, ERR_CORRUPT, "ClickHouse: numbers of another count");
 	}
-	strbuf_free(&sql);
 	strbuf_free(&rows);
+	return rc;
+}
+
+static int count_reports(struct ch_store *store, uint64_t *ret, struct err *err)
+{
+	struct strbuf sql = { 0 };
+	int rc;
+
+	strbuf_add_text(
+		&sql, "SELECT count(), toUInt64(sum(length(stacks))), uniqExact(series), "
+		      "toInt64(toUnixTimestamp64Nano(min(start))), "
+		      "toInt64(toUnixTimestamp64Nano(max(start))) FROM firn_report FINAL WHERE 1");
+	rc = ch_store_numbers(store, &sql, ret, 5, err);
+	strbuf_free(&sql);
+	return rc;
+}
+
+static int count_stacks(struct ch_store *store, uint64_t *ret, struct err *err)
+{
+	struct strbuf sql = { 0 };
+	int rc;
+
+	strbuf_add_text(&sql, "SELECT toUInt64(sum(length(nodes))) FROM firn_stack FINAL");
+	rc = ch_store_numbers(store, &sql, ret, 1, err);
+	strbuf_free(&sql);
+	return rc;
+}
+
+static int count_bytes(struct ch_store *store, uint64_t *ret, struct err *err)
+{
+	struct strbuf sql = { 0 };
+	int rc;
+
+	strbuf_add_text(&sql, "SELECT toUInt64(sum(bytes_on_disk)), "
+			      "toUInt64(sumIf(bytes_on_disk, startsWith(table, 'firn_report'))), "
+			      "toUInt64(sumIf(bytes_on_disk, startsWith(table, 'firn_stack'))), "
+			      "toUInt64(sumIf(bytes_on_disk, startsWith(table, 'firn_frame'))), "
+			      "toUInt64(count()) FROM ");
+	ch_cluster_add_system(&store->cluster, "parts", &sql);
+	strbuf_add_text(&sql, " WHERE active AND startsWith(table, 'firn_') AND database = ");
+	ch_add_text(&sql, slice_of(ch_client_database(store->client)));
+	rc = ch_store_numbers(store, &sql, ret, 5, err);
+	strbuf_free(&sql);
 	return rc;
 }
 
 static int take_stat(struct ch_store *store, struct store_stat *ret, struct err *err)
 {
 	uint64_t reports[5], stacks[1], bytes[5];
-	int rc = read_numbers(store,
-			      "SELECT count(), toUInt64(sum(length(stacks))), uniqExact(series), "
-			      "toInt64(toUnixTimestamp64Nano(min(start))), "
-			      "toInt64(toUnixTimestamp64Nano(max(start))) FROM firn_report FINAL",
-			      reports, 5, err);
+	int rc = count_reports(store, reports, err);
 
 	if (!rc)
-		rc = read_numbers(store,
-				  "SELECT toUInt64(sum(length(nodes))) FROM firn_stack FINAL",
-				  stacks, 1, err);
+		rc = count_stacks(store, stacks, err);
 	if (!rc)
-		rc = read_numbers(store,
-				  "SELECT toUInt64(sum(bytes_on_disk)), "
-				  "toUInt64(sumIf(bytes_on_disk, table = 'firn_report')), "
-				  "toUInt64(sumIf(bytes_on_disk, table = 'firn_stack')), "
-				  "toUInt64(sumIf(bytes_on_disk, table = 'firn_frame')), "
-				  "toUInt64(count()) FROM system.parts WHERE active AND "
-				  "database = currentDatabase() AND startsWith(table, 'firn_')",
-				  bytes, 5, err);
+		rc = count_bytes(store, bytes, err);
 	if (rc)
 		return rc;
 	*ret = (struct store_stat){ .reports = reports[0],
@@ -232,7 +259,7 @@ static int stat(struct store *base, struct store_stat *ret, struct err *err)
 	return 0;
 }
 
-/* ClickHouse merges and drops by itself. */
+/* ClickHouse merges by itself; what it does not drop, appends do. */
 static int tick(struct store *base, struct err *err)
 {
 	(void)base;
@@ -301,6 +328,7 @@ static void copy_tenants(struct ch_store *store, const struct ch_store_options *
 int ch_store_open(const struct ch_store_options *options, struct store **ret, struct err *err)
 {
 	static bool registered;
+	struct ch_cluster cluster;
 	struct ch_client *client;
 	struct ch_store *store;
 	int rc = ch_client_new(&options->clickhouse, &client, err);
@@ -308,6 +336,8 @@ int ch_store_open(const struct ch_store_options *options, struct store **ret, st
 	if (rc)
 		return rc;
 	rc = ch_schema_check(client, err);
+	if (!rc)
+		rc = ch_cluster_find(client, &cluster, err);
 	if (rc) {
 		ch_client_free(client);
 		return rc;
@@ -315,6 +345,7 @@ int ch_store_open(const struct ch_store_options *options, struct store **ret, st
 	store = mem_new(struct ch_store);
 	store->base.engine = &engine;
 	store->client = client;
+	store->cluster = cluster;
 	store->retention_ns = options->retention_ns;
 	store->memory.max_bytes = (int64_t)(options->snapshot_bytes ? options->snapshot_bytes
 								    : SNAPSHOT_BYTES_DEFAULT);

@@ -11,7 +11,7 @@
 #include "base/budget.h"
 #include "base/lock.h"
 #include "base/metrics.h"
-#include "server/clickhouse/ch_client.h"
+#include "server/clickhouse/ch_cluster.h"
 #include "server/clickhouse/ch_dict.h"
 #include "server/clickhouse/ch_store.h"
 #include "server/persist/batch/ledger.h"
@@ -32,6 +32,7 @@ struct ch_tenant {
 struct ch_store {
 	struct store base;
 	struct ch_client *client;
+	struct ch_cluster cluster; /* that has the tables */
 	int64_t retention_ns;
 	struct ch_tenant *tenants;
 	size_t tenants_count;
@@ -51,6 +52,7 @@ struct ch_store {
 	struct ch_dict *dict; /* NULL: the next flush begins one */
 	struct ledger ledger;
 	int64_t expired_at_ns; /* when the ledger was last rid of what is old */
+	int64_t dropped_at_ns; /* and ClickHouse, where firn does that (ch_retention.h) */
 };
 
 extern struct metric ch_flushes, ch_flush_errors, ch_flush_seconds, ch_rows_inserted, ch_reads,
@@ -67,6 +69,10 @@ int ch_store_note(struct ch_store *store, int rc, const struct err *err);
 /* ch_read, counted and remembered. */
 MUST_USE int ch_store_read(struct ch_store *store, const struct strbuf *sql, uint64_t bytes_max,
 			   struct strbuf *ret, struct err *err);
+
+/* The numbers of a row, each of 64 bits. */
+MUST_USE int ch_store_numbers(struct ch_store *store, const struct strbuf *sql, uint64_t *ret,
+			      size_t count, struct err *err);
 
 /* The same for a query: within its deadline, and until nobody waits for it. */
 MUST_USE int ch_store_ask(struct ch_store *store, const struct store_query *query,

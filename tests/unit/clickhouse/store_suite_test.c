@@ -84,7 +84,8 @@ static void disk_end(struct world *world)
 
 static struct {
 	pid_t pid;
-	char folder[64], url[64];
+	char folder[64], url[512];
+	const char *cluster; /* of an old ClickHouse; NULL: the library */
 	bool is_tried;
 	unsigned databases;
 } engine;
@@ -98,6 +99,11 @@ static void start_engine(void)
 	int out[2];
 
 	engine.is_tried = true;
+	engine.cluster = getenv("FIRN_SUITE_CLUSTER");
+	if (engine.cluster) {
+		snprintf(engine.url, sizeof(engine.url), "%s", getenv("FIRN_SUITE_CLICKHOUSE"));
+		return;
+	}
 	if (!tests)
 		return;
 	snprintf(script, sizeof(script), "%s/system/clickhouse_server.py", tests);
@@ -158,12 +164,14 @@ static bool clickhouse_begin(struct world *world)
 		return false;
 	snprintf(world->database, sizeof(world->database), "suite_%u", ++engine.databases);
 	strbuf_addf(&sql, "CREATE DATABASE %s", world->database);
+	if (engine.cluster)
+		strbuf_addf(&sql, " ON CLUSTER '%s'", engine.cluster);
 	client = new_client(NULL);
 	must(ch_run(client, strbuf_slice(&sql), 60 * CLOCK_NS_PER_S, &err), &err);
 	ch_client_free(client);
 	strbuf_free(&sql);
 	client = new_client(world->database);
-	must(ch_schema_migrate(client, "test", &err), &err);
+	must(ch_schema_migrate(client, engine.cluster, "test", &err), &err);
 	ch_client_free(client);
 	return true;
 }
