@@ -262,10 +262,44 @@ static void nothing_that_was_said_to_be_there_is_lost(void **state)
 	}
 }
 
+static uint64_t rounds(uint64_t otherwise)
+{
+	const char *text = getenv("FIRN_TEST_ROUNDS");
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* Another life of the store for each seed, cut at each of its calls to the bucket. */
+static void any_life_may_be_cut_anywhere(void **state)
+{
+	uint64_t count = rounds(BUILT_WITH_ASAN ? 0 : 1), cuts = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= count; seed++) {
+		bool hit = true;
+
+		for (uint64_t at = 1; hit; at++) {
+			struct world world;
+
+			begin(&world, 1000 + seed);
+			sim_bucket_plan(world.bucket,
+					(seed + at) % 2 ? SIM_BUCKET_CUT : SIM_BUCKET_CUT_LATE, at);
+			for (int i = 0; i < 25; i++)
+				do_something(&world);
+			hit = sim_bucket_hit(world.bucket);
+			cuts += hit;
+			lose_disk(&world);
+			end(&world);
+		}
+	}
+	print_message("# %llu lives, %llu cuts\n", (unsigned long long)count,
+		      (unsigned long long)cuts);
+	assert_true(cuts >= count);
+}
+
 static void any_order_of_faults_is_survived(void **state)
 {
-	const char *rounds = getenv("FIRN_TEST_ROUNDS");
-	uint64_t count = rounds ? strtoull(rounds, NULL, 10) : BUILT_WITH_ASAN ? 15 : 60;
+	uint64_t count = rounds(BUILT_WITH_ASAN ? 15 : 60);
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= count; seed++) {
@@ -511,6 +545,7 @@ int main(void)
 		cmocka_unit_test(restoring_says_what_it_cannot_do),
 		cmocka_unit_test(damaged_objects_are_named),
 		cmocka_unit_test(nothing_that_was_said_to_be_there_is_lost),
+		cmocka_unit_test(any_life_may_be_cut_anywhere),
 		cmocka_unit_test(any_order_of_faults_is_survived),
 	};
 
