@@ -53,8 +53,8 @@ def missing():
 class S3Server:
     """A bucket store at self.url; `with` starts and ends it."""
 
-    def __init__(self, folder):
-        self.folder = str(folder)
+    def __init__(self, folder, memory="1G"):
+        self.folder, self.memory = str(folder), memory
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.processes = []
@@ -102,7 +102,7 @@ log file = {own}/$name.log
 mon data = {own}/mon
 osd data = {own}/osd
 osd objectstore = memstore
-memstore device bytes = 1G
+memstore device bytes = {self.memory}
 osd pool default size = 1
 osd pool default min size = 1
 osd pool default pg num = 1
