@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batches.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,17 +104,40 @@ void batches_add(struct tables *tables, uint32_t n)
 		add_moments(tables, n);
 }
 
+/* Kept from one call to the next: their maps of memory cost more than all the rest. */
+static struct {
+	pthread_mutex_t lock;
+	struct tables tables;
+	bool is_made;
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int append_by(struct tables *tables, struct store *store, uint32_t n,
+		     struct append_result *ret, struct err *err)
+{
+	struct tables_view view;
+
+	batches_add(tables, n);
+	view = tables_view_of(tables);
+	return store_append(store, &view, ret, err);
+}
+
 int batches_append(struct store *store, uint32_t n, struct append_result *ret, struct err *err)
 {
-	struct tables tables;
-	struct tables_view view;
+	struct tables own;
 	int rc;
 
-	tables_init(&tables);
-	batches_add(&tables, n);
-	view = tables_view_of(&tables);
-	rc = store_append(store, &view, ret, err);
-	tables_free(&tables);
+	if (pthread_mutex_trylock(&kept.lock)) { /* another thread has them */
+		tables_init(&own);
+		rc = append_by(&own, store, n, ret, err);
+		tables_free(&own);
+		return rc;
+	}
+	if (!kept.is_made)
+		tables_init(&kept.tables);
+	kept.is_made = true;
+	tables_reset(&kept.tables);
+	rc = append_by(&kept.tables, store, n, ret, err);
+	pthread_mutex_unlock(&kept.lock);
 	return rc;
 }
 
