@@ -8,6 +8,7 @@ import collections
 import gzip
 import os
 import re
+import shlex
 import subprocess
 import time
 
@@ -36,13 +37,14 @@ def is_of(pid, ancestor):
     return pid == ancestor
 
 
-def wait_for_agent(log, running, sign=INTERPRETER):
-    """Until the agent, whose log so far is log(), reads the frames of the program, which waits for it. The sign is a
-    pattern whose first group is the process, if it has any. Without it, the log is a note."""
+def wait_for_agent(log, running, sign=INTERPRETER, pid=None):
+    """Until the agent, whose log so far is log(), reads the frames of the program, or of one process of it, which
+    waits for that. The sign is a pattern whose first group is the process, if it has any. Without it, the log is a
+    note."""
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end and running.poll() is None:
         for found in re.finditer(sign, log()):
-            if not found.groups() or is_of(int(found[1]), running.pid):
+            if not found.groups() or is_of(int(found[1]), pid or running.pid):
                 return
         time.sleep(0.02)
     harness.note(log()[-2000:])
@@ -60,27 +62,56 @@ def open_gate(gate, running):
 
 def record(command, frequency_hz=499, sign=INTERPRETER, waits_for_file=False, environment=None):
     """The samples of command(gate): [(frames from the root on, count)]."""
+    return record_each({"": command}, frequency_hz, sign, waits_for_file, environment)[""]
+
+
+def record_each(commands, frequency_hz=499, sign=INTERPRETER, waits_for_file=False, environment=None):
+    """{name: samples} of {name: command(gate)}, which one recording sees run side by side. Processes that a command
+    starts, rather than becomes, are not among its samples, unless it is the only one."""
     folder = harness.scratch()
-    out, log, gate = (os.path.join(folder, name) for name in ("profile.pb.gz", "log", "gate"))
-    if not waits_for_file:
-        os.mkfifo(gate)
+    log = os.path.join(folder, "log")
+    out = os.path.join(folder, "profile.firn" if len(commands) > 1 else "profile.pb.gz")
+    gates = {name: os.path.join(folder, f"gate{i}") for i, name in enumerate(commands)}
+    lines = []
+    for name, gate in gates.items():
+        if not waits_for_file:
+            os.mkfifo(gate)
+        words = ["env", *(f"{k}={v}" for k, v in (environment(gate) if environment else {}).items())]
+        lines.append(f"{shlex.join(words + commands[name](gate))} & echo $! >{gate}.pid.new && "
+                     f"mv {gate}.pid.new {gate}.pid")
     with open(log, "w") as said, subprocess.Popen(
-            [harness.FIRN, "record", "--log-level", "debug", "-F", str(frequency_hz), "-o", out, "--", *command(gate)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
-            env={**os.environ, **(environment(gate) if environment else {})}) as running:
-        wait_for_agent(lambda: text_of(log), running, sign)
-        if waits_for_file:
-            with open(gate, "w"):
-                pass
-        else:
-            open_gate(gate, running)
+            [harness.FIRN, "record", "--log-level", "debug", "--sample-labels", "pid", "-F", str(frequency_hz),
+             "-o", out, "--", "sh", "-c", "\n".join([*lines, "wait"])],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said) as running:
+        pids = {name: pid_in(f"{gate}.pid", running) for name, gate in gates.items()}
+        for pid in pids.values():
+            wait_for_agent(lambda: text_of(log), running, sign, pid)
+        for gate in gates.values():
+            if waits_for_file:
+                with open(gate, "w"):
+                    pass
+            else:
+                open_gate(gate, running)
         running.wait(300)
+    if len(commands) > 1:
+        recorded, out = out, os.path.join(folder, "profile.pb.gz")
+        harness.run("convert", "--group-by", "pid", recorded, out)
     with gzip.open(out) as file:
-        return samples_of(file.read())
+        data = file.read()
+    return {name: samples_of(data, pids[name] if len(pids) > 1 else None) for name in commands}
 
 
-def samples_of(data):
-    """Of a pprof profile: [(frames from the root on, count)]. A place without a name is one frame without one."""
+def pid_in(path, running):
+    """What a file says, once it is there."""
+    end = time.monotonic() + WAIT_S
+    while not os.path.exists(path) and time.monotonic() < end and running.poll() is None:
+        time.sleep(0.02)
+    return int(text_of(path))
+
+
+def samples_of(data, pid=None):
+    """Of a pprof profile: [(frames from the root on, count)], of all processes or of one. A place without a name is
+    one frame without one."""
     profile = profile_pb2.Profile()
     profile.ParseFromString(data)
     text = profile.string_table
@@ -92,7 +123,12 @@ def samples_of(data):
         frames[location.id] = [Frame(*functions[line.function_id], line.line, mapping)
                                for line in reversed(location.line)] or [Frame("", "", 0, mapping)]
     return [([frame for at in reversed(sample.location_id) for frame in frames[at]], sample.value[0])
-            for sample in profile.sample]
+            for sample in profile.sample if pid is None or is_from(sample, pid, text)]
+
+
+def is_from(sample, pid, text):
+    """True if the label of the process is this one."""
+    return any(text[label.key] == "pid" and str(pid) in (text[label.str], str(label.num)) for label in sample.label)
 
 
 def names_of(stack, mapping):
