@@ -48,6 +48,7 @@ static void check_code(uint64_t address)
 	struct memory_reader memory = { read_image, NULL };
 	const struct lua_place *places;
 	struct script_code code;
+	bool is_unsure;
 
 	if (lua_code_read(&memory, &layout, address, &code) != SCRIPT_CODE_READ)
 		return;
@@ -59,7 +60,7 @@ static void check_code(uint64_t address)
 		if ((name && !slice_is_utf8(slice_of(name))) ||
 		    lua_prototype_line(code.lua->prototypes, i) > INT32_MAX)
 			abort();
-		for (size_t count = lua_code_places(code.lua, i, &places); count-- > 0;)
+		for (size_t count = lua_code_places(code.lua, i, &places, &is_unsure); count-- > 0;)
 			if (places[count].prototype >= code.lua->prototypes_count)
 				abort();
 	}

@@ -82,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	process.state_form = SCRIPT_STATE_GLOBAL;
 	process.state_at = BASE + data[3];
 	process.php.file = data[2];
+	process.php.generator = data[6];
 	check_walk(&process, &layout, data[4]);
 	check_code(&layout, BASE + (data[5] & 0xf8u));
 	return 0;

@@ -41,6 +41,13 @@ struct script_lua {
 	bool is_inner; /* the frame at hand belongs to the one inside of it */
 };
 
+/* Of PHP: generators that have handed over to the one that runs (script_php.h). */
+struct script_php {
+	__u64 generator;   /* the next one, from the outermost on */
+	__u32 delegate_at; /* in each: that which it has handed over to */
+	__u32 left, count; /* of them, without the one that runs */
+};
+
 struct script {
 	__u64 frame; /* the next one; 0 = none */
 	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame; of Perl: the
@@ -53,6 +60,7 @@ struct script {
 	__u32 room;
 	struct script_process process;
 	struct script_lua lua;
+	struct script_php php;
 	__u64 words[SCRIPT_FRAME_WORDS];
 	__u64 proof[SCRIPT_PROOF_WORDS];
 };

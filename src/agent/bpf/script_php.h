@@ -13,21 +13,30 @@
  * Copies of a closure are objects of their own, so that a function's proof says more than its
  * address, and is longer than those of others: SCRIPT_PLACE_SHIFT.
  *
+ * A generator that runs another one by `yield from` has no frame in the list: a placeholder stands
+ * there for all of them but the one that runs, and names the outermost. Each names the one that it
+ * runs, so they are found from the outermost on, and noted from the innermost on.
+ *
  * Plain C, like script.h. Layouts: PHP's Zend/zend_compile.h.
  */
 #ifndef FIRN_AGENT_BPF_SCRIPT_PHP_H
 #define FIRN_AGENT_BPF_SCRIPT_PHP_H
 
+#include "agent/bpf/row.h"
 #include "agent/bpf/script.h"
 
 #define SCRIPT_PHP_FRAME_BYTES 56u
 #define SCRIPT_PHP_FUNCTION_BYTES 24u
 #define SCRIPT_PHP_FILE_BYTES 16u
+#define SCRIPT_PHP_GENERATORS_MAX 64
+#define SCRIPT_PHP_GENERATOR_BYTES 512u
 
 /* In script.words: a call frame, the head of its function, the file and lines of that. */
 enum script_php_word {
 	PHP_FRAME_POSITION = 0,
+	PHP_FRAME_GENERATOR = 2, /* whose frame it is */
 	PHP_FRAME_FUNCTION = 3,
+	PHP_FRAME_OBJECT = 4,
 	PHP_FRAME_FLAGS = 5,
 	PHP_FRAME_PREVIOUS = 6,
 	PHP_FUNCTION_KIND = 7,
@@ -36,6 +45,7 @@ enum script_php_word {
 };
 
 #define PHP_FLAG_TOP (1u << 17) /* of a frame: C has called it */
+#define PHP_VALUE_OBJECT 8u	/* the low byte of the same word */
 #define PHP_KIND_INTERNAL 1u	/* of a function: in C */
 
 /* Where the loop has its frame and position, of DWARF's registers. */
@@ -47,6 +57,7 @@ static __always_inline bool script_php_start(struct script *script)
 {
 	script->frame = 0;
 	script->limit = 0;
+	script->php.left = 0;
 	return !walk_read(&script->frame, sizeof(script->frame), script->process.state_at) &&
 	       script->frame;
 }
@@ -92,25 +103,91 @@ static __always_inline void script_php_put(struct script *script, struct sample 
 		   (proof >> 32) << 32 | position);
 }
 
+/* Notes the frame of the generator at hand, in the place that is its. */
+static __always_inline void script_php_put_generator(struct script *script, struct sample *sample)
+{
+	__u32 frame_at = 8 * (script->process.php.generator & 0xf);
+	__u64 frame = 0;
+
+	if (walk_read(&frame, sizeof(frame), script->php.generator + frame_at) || frame & 7 ||
+	    walk_read(script->words, SCRIPT_PHP_FRAME_BYTES, frame) ||
+	    script->words[PHP_FRAME_GENERATOR] != script->php.generator ||
+	    !script->words[PHP_FRAME_FUNCTION] || !script_php_function(script)) {
+		script_put(script, sample, SCRIPT_IS_CUT, SCRIPT_UNSURE);
+		return;
+	}
+	script->words[PHP_FRAME_FLAGS] &= ~(__u64)PHP_FLAG_TOP; /* no loop runs it */
+	script_php_put(script, sample);
+}
+
+/* One step inwards, from the outermost on. */
+static __always_inline void script_php_generator(struct script *script, struct sample *sample)
+{
+	struct script_php *php = &script->php;
+	__u32 at = script->at;
+
+	php->left--;
+	script->at = at + 2 * php->left;
+	script_php_put_generator(script, sample);
+	script->at = php->left ? at : at + 2 * php->count;
+	if (walk_read(&php->generator, sizeof(php->generator), php->generator + php->delegate_at))
+		php->generator = 0;
+}
+
+/* The frame at hand is that of no function, at `placeholder`. False when there is no room. */
+static __always_inline bool script_php_delegates(struct script *script, struct sample *sample,
+						 __u64 placeholder)
+{
+	struct script_php *php = &script->php;
+	__u32 back = 8 * (script->process.php.generator >> 4);
+	__u64 generator = script->words[PHP_FRAME_OBJECT];
+	__u64 delegate_at = placeholder - generator - back, inner = 0;
+	__u32 count = 0;
+
+	if ((__u8)script->words[PHP_FRAME_FLAGS] != PHP_VALUE_OBJECT || !back ||
+	    delegate_at > SCRIPT_PHP_GENERATOR_BYTES)
+		return true;
+	php->generator = generator;
+	WALK_KEEP_LOOP
+	for (int i = 0; i <= SCRIPT_PHP_GENERATORS_MAX; i++) {
+		if (walk_read(&inner, sizeof(inner), generator + delegate_at) || !inner)
+			break;
+		generator = inner;
+		count++;
+	}
+	if (count > SCRIPT_PHP_GENERATORS_MAX || count > script->room)
+		return script_cut(script, sample, SCRIPT_TOO_DEEP);
+	script->room -= count;
+	php->delegate_at = (__u32)delegate_at;
+	php->left = php->count = count;
+	return true;
+}
+
 /*
  * Notes the frame at hand and goes to the one outside of it. False when there is none. A position
  * that is known better than by the innermost frame is in script->limit.
  */
 static __always_inline bool script_php_frame(struct script *script, struct sample *sample)
 {
-	if (!script->frame)
+	__u64 frame = script->frame;
+
+	if (script->php.left) {
+		script_php_generator(script, sample);
+		return true;
+	}
+	if (!frame)
 		return false;
 	if (!script->room)
 		return script_cut(script, sample, SCRIPT_TOO_DEEP);
 	script->room--;
-	if (script->frame & 7 || walk_read(script->words, SCRIPT_PHP_FRAME_BYTES, script->frame))
+	if (frame & 7 || walk_read(script->words, SCRIPT_PHP_FRAME_BYTES, frame))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
 	script->frame = script->words[PHP_FRAME_PREVIOUS];
 	if (script->limit)
 		script->words[PHP_FRAME_POSITION] = script->limit;
 	script->limit = 0;
 	if (!script->words[PHP_FRAME_FUNCTION])
-		return true;
+		return script_php_delegates(script, sample, frame);
 	if (!script_php_function(script))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
 	script_php_put(script, sample);

@@ -55,10 +55,14 @@ enum script_ruby_flag {
 /* Sets script->frame and script->limit. False when the thread runs no Ruby. */
 static __always_inline bool script_ruby_start(struct script *script, __u64 thread)
 {
+	__u16 hop = script->process.ruby.context;
 	__u64 at = 0, context = 0;
 
-	if (!script_find_state(script, thread, &at) || walk_read(&context, sizeof(context), at) ||
-	    !context || walk_read(script->words, 24, context) ||
+	if (!script_find_state(script, thread, &at) || walk_read(&context, sizeof(context), at))
+		return false;
+	if (hop && context && walk_read(&context, sizeof(context), context + hop))
+		return false;
+	if (!context || walk_read(script->words, 24, context) ||
 	    script->words[1] > SCRIPT_RUBY_STACK_WORDS_MAX)
 		return false;
 	script->frame = script->words[2];

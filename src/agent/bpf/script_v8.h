@@ -7,7 +7,9 @@
  * Such a frame is on the native walk, which noted its frame pointer (walk_place). Below that V8
  * keeps the function and, of interpreted ones, the place in its bytecode. The function may move at
  * the next collection of garbage, what it shares with other closures of its kind hardly ever does:
- * so the latter is sent, with a proof of what it was and the frame's number.
+ * so the latter is sent, with a proof of what it was and the frame's number. Other generated code
+ * (WebAssembly, regular expressions) has a number in the same place that says what its frame is,
+ * which is sent as a mark.
  *
  * Plain C, like script.h.
  */
@@ -19,6 +21,7 @@
 
 #define SCRIPT_V8_CONTEXT (-8) /* from the frame pointer on: or the kind of a frame without one */
 #define SCRIPT_V8_SLOTS_MAX 128u
+#define SCRIPT_V8_KIND_MAX 256u /* of a frame, doubled */
 
 static __always_inline bool script_v8_is_object(__u64 word)
 {
@@ -73,11 +76,17 @@ static __always_inline void script_v8_frame(struct script *script, const struct 
 					    __u32 index, struct sample *sample)
 {
 	const struct walk_place *place = &walk->places[row_masked(index, WALK_PLACES_MAX - 1)];
+	__u32 number = place->at - sample->kernel_count;
+	__u64 context;
 
-	if (!script_v8_read_slots(script, place->fp) ||
-	    !script_v8_is_object(script_v8_slot(script, SCRIPT_V8_CONTEXT)))
+	if (!script_v8_read_slots(script, place->fp))
 		return;
-	script_v8_function(script, sample, place->at - sample->kernel_count, place->is_generated);
+	context = script_v8_slot(script, SCRIPT_V8_CONTEXT);
+	if (script_v8_is_object(context))
+		script_v8_function(script, sample, number, place->is_generated);
+	else if (place->is_generated && context < SCRIPT_V8_KIND_MAX && !(context & 1))
+		script_put(script, sample, (__u64)number << SCRIPT_PLACE_SHIFT | SCRIPT_IS_MARK,
+			   context >> 1);
 }
 
 #endif

@@ -84,7 +84,7 @@ enum script_flag {
 	 * ... and no frame: the run ends before it. With an address, which only Ruby has, the
 	 * method that the frame before it belongs to.
 	 */
-	SCRIPT_IS_MARK = 2, /* the second word may be SCRIPT_OTHER_STACK */
+	SCRIPT_IS_MARK = 2, /* the second word may be SCRIPT_OTHER_STACK, of V8 a kind of frame */
 	SCRIPT_IS_CUT = 4,  /* no frame: the second word is an enum script_end */
 	SCRIPT_FLAGS = 7,
 };
@@ -147,7 +147,7 @@ struct script_v8_layout {
 /* The same of Ruby, and where the code is that enters what its compiler generated. */
 struct script_ruby_layout {
 	__u16 frame_bytes; /* of a control frame, at most 64 */
-	__u16 reserved;
+	__u16 context;	   /* in a Thread, which the state is then; 0 = the state is the context */
 	__u32 code_bytes;
 	__u64 code_start; /* in the process */
 	__u64 reserved_too;
@@ -159,7 +159,9 @@ struct script_ruby_layout {
  * generated: 0 entry_words = how that is left is not known.
  */
 struct script_php_layout {
-	__u16 file;	  /* in a function */
+	__u8 file;	/* in a function */
+	__u8 generator; /* in a generator: its frame's address, in words; and, shifted by four, how
+			   far before its placeholder what it is run by is */
 	__u8 entry_words; /* from generated code's stack pointer to the loop's return address, at
 			     least */
 	__u8 fp_words;	  /* from there back to where the loop has saved the frame pointer */

@@ -309,7 +309,7 @@ static bool add_v8_place(struct builder *builder, uint32_t *node, const struct u
 static uint32_t add_lua(struct builder *builder, uint32_t node, const struct user_half *half,
 			const uint64_t *words, const uint64_t *outer)
 {
-	uint32_t frames[LUA_INLINED_MAX];
+	uint32_t frames[SCRIPT_LUA_FRAMES_MAX];
 	size_t count = script_lua_frames(builder->tables, builder->window->runtimes,
 					 &half->process->identity, words, outer, frames);
 

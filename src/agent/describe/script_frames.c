@@ -49,7 +49,7 @@ static const struct language {
 			 "[php]",
 			 "[php: name not read]",
 			 { "[truncated: unreadable php frame]", "[truncated: too many php frames]",
-			   IN_HEAP } },
+			   IN_HEAP, "[guess: php frames]" } },
 	[SCRIPT_PERL] = { FRAME_PERL,
 			  "[perl]",
 			  "[perl: name not read]",
@@ -185,6 +185,20 @@ static uint32_t nameless_frame(struct tables *tables, enum script_kind kind)
 	return tables_frame(tables, &frame);
 }
 
+/* Code that V8 generated for anything but functions in JavaScript. */
+static uint32_t v8_other_frame(struct tables *tables, const struct runtimes *runtimes,
+			       const struct process_identity *identity, uint64_t number)
+{
+	const char *name = runtimes ? runtimes_v8_frame(runtimes, identity, number) : NULL;
+	struct frame frame = { .kind = FRAME_NODE,
+			       .mapping_file = tables_string(tables, slice_of("[javascript]")) };
+
+	if (!name)
+		return SCRIPT_NO_FRAME;
+	frame.function = tables_string(tables, slice_of(name));
+	return tables_frame(tables, &frame);
+}
+
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, enum script_kind kind,
 			 const uint64_t *words, const uint64_t *outer)
@@ -195,6 +209,8 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 		runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
 		return marker(tables, cut_text(kind, words[1]));
 	}
+	if (kind == SCRIPT_V8 && words[0] & SCRIPT_IS_MARK)
+		return v8_other_frame(tables, runtimes, identity, words[1]);
 	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
 	runtime_metrics_count(runtime_of(kind),
 			      code ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
@@ -289,10 +305,11 @@ static const char *lua_name(const struct runtimes *runtimes,
 }
 
 static size_t lua_trace_frames(struct tables *tables, const struct lua_code *code, const char *name,
-			       uint32_t offset, uint32_t ret[LUA_INLINED_MAX])
+			       uint32_t offset, uint32_t ret[SCRIPT_LUA_FRAMES_MAX])
 {
 	const struct lua_place *places;
-	size_t count = lua_code_places(code, offset, &places);
+	bool is_unsure;
+	size_t count = lua_code_places(code, offset, &places, &is_unsure);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct lua_prototype *prototype = &code->prototypes[places[i].prototype];
@@ -300,12 +317,14 @@ static size_t lua_trace_frames(struct tables *tables, const struct lua_code *cod
 		ret[i] = lua_frame(tables, prototype, name, places[i].position);
 		name = lua_prototype_callee(prototype, places[i].position);
 	}
+	if (is_unsure)
+		ret[count++] = marker(tables, cut_text(SCRIPT_LUA, SCRIPT_UNSURE));
 	return count;
 }
 
 size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, const uint64_t *words,
-			 const uint64_t *outer, uint32_t ret[LUA_INLINED_MAX])
+			 const uint64_t *outer, uint32_t ret[SCRIPT_LUA_FRAMES_MAX])
 {
 	const struct script_code *code;
 	const char *name;

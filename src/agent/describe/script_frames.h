@@ -13,6 +13,7 @@
 #include "model/tables.h"
 
 #define SCRIPT_NO_FRAME UINT32_MAX
+#define SCRIPT_LUA_FRAMES_MAX (LUA_INLINED_MAX + 1) /* and a mark */
 
 /*
  * The frame of two words as the program in the kernel sent them (bpf/shared.h); `outer` are those
@@ -44,7 +45,7 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
  */
 size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, const uint64_t *words,
-			 const uint64_t *outer, uint32_t ret[LUA_INLINED_MAX]);
+			 const uint64_t *outer, uint32_t ret[SCRIPT_LUA_FRAMES_MAX]);
 
 /* Generated code in a process of Ruby, PHP or LuaJIT, whose functions have frames of their own. */
 uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind);

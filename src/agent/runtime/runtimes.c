@@ -8,6 +8,7 @@
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/script_reader.h"
+#include "agent/runtime/v8/v8_code.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
@@ -529,6 +530,11 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 
 /* ---- places in V8's optimized code ---- */
 
+static bool has_places(const struct entry *entry)
+{
+	return !entry->refused && entry->layout.kind == RUNTIME_V8;
+}
+
 /*
  * Code may come to the place of other code, so what was read of one is read again after a while.
  * Until then the function that the frame itself names tells code of another one apart.
@@ -581,6 +587,14 @@ const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
 	const struct code *code = entry ? find_code(&entry->codes, address | PLACE_KEY, 0) : NULL;
 
 	return code && code->state == CODE_KNOWN ? code->code.v8 : NULL;
+}
+
+const char *runtimes_v8_frame(const struct runtimes *runtimes,
+			      const struct process_identity *identity, uint64_t number)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+
+	return entry && has_places(entry) ? v8_frame_name(&entry->layout.v8, number) : NULL;
 }
 
 /* Its first objects are none: better no frames than wrong ones. */
@@ -664,11 +678,6 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 }
 
 /* ---- code of .NET ---- */
-
-static bool has_places(const struct entry *entry)
-{
-	return !entry->refused && entry->layout.kind == RUNTIME_V8;
-}
 
 /* Its generated code is found by address. */
 static bool has_code(const struct entry *entry)

@@ -84,6 +84,10 @@ const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
 					   const struct process_identity *identity,
 					   uint64_t address);
 
+/* What a frame of V8's is that runs no function in JavaScript; NULL = not known. */
+const char *runtimes_v8_frame(const struct runtimes *runtimes,
+			      const struct process_identity *identity, uint64_t number);
+
 struct runtimes_code {
 	enum runtime_kind kind;
 	bool is_named;		     /* function is no marker that says that it is not known */

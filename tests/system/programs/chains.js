@@ -157,7 +157,28 @@ function inlined() {
     return sum;
 }
 
-const shapes = { callbacks, recursion, generators, asynchronous, exceptions, threads, names, constructors, inlined };
+// (func (export "spin") (param i32) (result i32)): counts down to 0 and adds.
+const spin = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(
+    '0061736d0100000001060160017f017f03020100070801047370696e00000a1e011c01017f034020012000' +
+    '6a41076c2101200041016b22000d000b20010b', 'hex'))).exports.spin;
+
+function webAssembly() {
+    return spin(200000);
+}
+
+function regular() {
+    return /(?:a|aa)+c/.test('aaaaaaaaaaaaaaaaaaab');
+}
+
+function generated() {
+    let sum = 0;
+    while (!isOver())
+        sum += webAssembly() + regular();
+    return sum;
+}
+
+const shapes = { callbacks, recursion, generators, asynchronous, exceptions, threads, names, constructors, inlined,
+    generated };
 
 if (gate)
     fs.readFileSync(gate);

@@ -177,6 +177,26 @@ local function names()
 	return sum
 end
 
+-- ---- functions in which machine code has no exit ----
+
+local function flatLeaf(x)
+	local y = x * 0.5 + 1.25
+	y = y * 0.75 + x * 0.125 + 0.5
+	y = y * y * 0.0625 + y * 0.25 + 0.25
+	y = y * y * 0.0625 + y * 0.25 + 0.25
+	y = y * y * 0.0625 + y * 0.25 + 0.25
+	y = y * y * 0.0625 + y * 0.25 + 0.25
+	return y / (1 + y * 0.5)
+end
+
+local function flat()
+	local sum = 1.5
+	for _ = 1, 3000 do
+		sum = flatLeaf(sum) + 0.5
+	end
+	return sum
+end
+
 -- ---- other files, closures, small functions ----
 
 local function modules()
@@ -226,7 +246,7 @@ end
 local shapes = {
 	callbacks = callbacks, recursion = recursion, errors = errors, protected = protected, coroutines = coroutines,
 	metamethods = metamethods, varargs = varargs, tails = tails, methods = methods, iterators = iterators,
-	names = names, modules = modules, closures = closures, small = small, foreign = foreign,
+	names = names, modules = modules, closures = closures, flat = flat, small = small, foreign = foreign,
 }
 local shape = shapes[arg[1]]
 

@@ -91,6 +91,19 @@ class Chains {
         yield (new Leaf)->hotLeaf($deadline);
     }
 
+    function delegation($deadline) {
+        foreach ($this->delegates($deadline) as $value)
+            return $value;
+    }
+
+    function delegates($deadline) {
+        yield from $this->between($deadline);
+    }
+
+    function between($deadline) {
+        yield from $this->inner($deadline);
+    }
+
     function fibers($deadline) {
         $fiber = new \Fiber(function () use ($deadline) { return $this->inFiber($deadline); });
         $fiber->start();

@@ -239,15 +239,18 @@ static void traces_have_the_functions_that_they_inline(void **state)
 	const struct lua_place *in;
 	struct script_code code;
 	uint64_t outer_at = prototype(&shop), trace;
+	bool is_unsure;
 
 	(void)state;
 	inner.first_line = 100;
 	trace = trace_of(outer_at, prototype(&inner));
 	assert_int_equal(lua_code_read(&image_memory, &layout_21, trace, &code), SCRIPT_CODE_READ);
-	assert_int_equal(lua_code_places(code.lua, 0x3f, &in), 1);
+	assert_int_equal(lua_code_places(code.lua, 0x3f, &in, &is_unsure), 1);
+	assert_true(is_unsure); /* another call lies between */
 	assert_int_equal(in[0].position, 1);
 	assert_int_equal(code.lua->prototypes[in[0].prototype].first_line, 12);
-	assert_int_equal(lua_code_places(code.lua, 0x40, &in), 2);
+	assert_int_equal(lua_code_places(code.lua, 0x40, &in, &is_unsure), 2);
+	assert_false(is_unsure);	     /* the trace ends there */
 	assert_int_equal(in[0].position, 4); /* the call that returns to the instruction behind */
 	assert_int_equal(in[1].position, 3);
 	assert_int_equal(code.lua->prototypes[in[1].prototype].first_line, 100);

@@ -186,7 +186,8 @@ static size_t walk_from(uint64_t first, uint64_t position)
 	struct script script = { .room = SCRIPT_FRAMES_MAX };
 
 	script.process.state_at = put(&first, 1);
-	script.process.php.file = php_82.file;
+	script.process.php.file = (uint8_t)php_82.file;
+	script.process.php.generator = 4 << 4 | 7;
 	if (!script_php_start(&script))
 		return 0;
 	script.limit = position;
@@ -220,6 +221,56 @@ static void frames_are_those_of_functions(void **state)
 	assert_int_equal(SCRIPT_ADDRESS(sample.frames[6]), top);
 	assert_int_equal((uint32_t)sample.frames[7], 0x10);
 	script_code_fini(&known);
+}
+
+/* A generator: its frame at 56, what it runs at 104, and its placeholder at 136. */
+static uint64_t generator_of(uint64_t function, uint64_t runs, uint64_t outer)
+{
+	uint64_t generator = BASE + 8 * used, frame = generator + 8 * 24;
+	uint64_t words[24] = { 0 };
+
+	words[7] = frame;
+	words[13] = runs;
+	words[17 + PHP_FRAME_OBJECT] = generator;
+	words[17 + PHP_FRAME_FLAGS] = PHP_VALUE_OBJECT;
+	words[17 + PHP_FRAME_PREVIOUS] = outer;
+	put(words, 24);
+	return put((uint64_t[]){ 0x7f00000020, 0, generator, function, 0, TOP, 0 }, 7) - 8 * 24;
+}
+
+/* The outermost one has the placeholder; the innermost runs, and is in the list. */
+static void generators_that_run_others_are_outside_of_them(void **state)
+{
+	uint64_t run = function_of(0, "run", "/srv/a.php"), outer = function_of(0, "o", "/a.php");
+	uint64_t between = function_of(0, "b", "/a.php"), inner = function_of(0, "i", "/a.php");
+	uint64_t first, second, third, caller, at;
+
+	(void)state;
+	caller = frame_of(run, TOP, 0);
+	third = generator_of(inner, 0, 0);
+	second = generator_of(between, third, 0);
+	first = generator_of(outer, second, caller);
+	at = frame_of(inner, TOP, first + 8 * 17);
+	assert_int_equal(walk_from(at, 0), 4);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[0]), inner);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[2]), between);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[4]), outer);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[6]), run);
+	/* One loop runs them all. */
+	assert_int_equal(sample.frames[0] & SCRIPT_FLAGS, SCRIPT_ENDS_RUN);
+	assert_int_equal(sample.frames[2] & SCRIPT_FLAGS, 0);
+	assert_int_equal((uint32_t)sample.frames[5], 0x20);
+	/* One whose frame is another's is not shown. */
+	image[(second - BASE) / 8 + 7] = at;
+	assert_int_equal(walk_from(at, 0), 4);
+	assert_int_equal(sample.frames[2], SCRIPT_IS_CUT);
+	assert_int_equal(sample.frames[3], SCRIPT_UNSURE);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[4]), outer);
+	/* In a circle. */
+	image[(second - BASE) / 8 + 13] = first;
+	assert_int_equal(walk_from(at, 0), 2);
+	assert_int_equal(sample.frames[2], SCRIPT_IS_CUT);
+	assert_int_equal(sample.frames[3], SCRIPT_TOO_DEEP);
 }
 
 /* Closures are made for a moment: what tells them from others is not their address. */
@@ -270,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup(lines_are_those_of_the_instruction, setup),
 		cmocka_unit_test_setup(what_is_none_is_not_read, setup),
 		cmocka_unit_test_setup(frames_are_those_of_functions, setup),
+		cmocka_unit_test_setup(generators_that_run_others_are_outside_of_them, setup),
 		cmocka_unit_test_setup(copies_of_a_function_are_one, setup),
 		cmocka_unit_test_setup(frames_that_go_nowhere_are_cut, setup),
 		cmocka_unit_test_setup(deep_stacks_are_cut, setup),

@@ -245,6 +245,22 @@ static size_t walk_from(uint64_t first)
 	return script.at / 2;
 }
 
+/* Before 3.0 a thread has its Thread, which has the context. */
+static void the_context_is_that_of_the_thread(void **state)
+{
+	uint64_t context = put((uint64_t[]){ BASE, 8, BASE + 16 }, 3);
+	uint64_t thread = put((uint64_t[]){ 0, 0, 0, 0, context }, 5), none = put(&thread, 0);
+	struct script script = { .process.state_form = SCRIPT_STATE_STATIC,
+				 .process.ruby.context = 32 };
+
+	(void)state;
+	assert_true(script_ruby_start(&script, put(&thread, 1)));
+	assert_int_equal(script.frame, BASE + 16);
+	assert_int_equal(script.limit, BASE + 64);
+	image[(thread - BASE) / 8 + 4] = 0;
+	assert_false(script_ruby_start(&script, none));
+}
+
 static void frames_are_those_of_methods_and_blocks(void **state)
 {
 	uint64_t foo = class_named("Foo"), run = code_of("run", "run");
@@ -312,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup(blocks_have_the_class_of_their_method, setup),
 		cmocka_unit_test_setup(lines_are_those_of_the_word_that_runs, setup),
 		cmocka_unit_test_setup(what_is_none_is_not_read, setup),
+		cmocka_unit_test_setup(the_context_is_that_of_the_thread, setup),
 		cmocka_unit_test_setup(frames_are_those_of_methods_and_blocks, setup),
 		cmocka_unit_test_setup(frames_that_go_nowhere_are_cut, setup),
 		cmocka_unit_test_setup(deep_stacks_are_cut, setup),

@@ -9,6 +9,7 @@
 
 #include "agent/bpf/script_proof.h"
 #include "agent/runtime/lua/lua_numbers.h"
+#include "agent/runtime/lua/lua_path.h"
 #include "base/mem.h"
 
 #define KIND_AT 9u
@@ -34,6 +35,7 @@ enum {
 };
 
 #define TRACE_PROOF_BEFORE 24u
+#define TRACE_LOOP_BEHIND_CODE 8u /* where its loop begins; 0 = it has none */
 
 #define CONSTANTS_END 0x8000u /* their numbers are below */
 #define SNAPSHOT_BYTES 12u
@@ -52,6 +54,7 @@ struct trace {
 	uint32_t snapshots_count;
 	uint32_t *entries;
 	uint32_t entries_count;
+	bool has_loop;
 	struct lua_code *code;
 	size_t places_capacity;
 };
@@ -174,20 +177,57 @@ static void add_snapshot(struct trace *trace, const uint8_t *head)
 	code->snapshots[code->snapshots_count++] = snapshot;
 }
 
+static bool is_placed(const struct lua_code *code, size_t prototype)
+{
+	for (size_t i = 0; i < code->places_count; i++)
+		if (code->places[i].prototype == prototype)
+			return true;
+	return false;
+}
+
+/* What runs behind each snapshot: from the first one on, as each looks at the one behind it. */
+static void find_paths(struct lua_code *code, bool has_loop)
+{
+	for (size_t i = 0; i < code->prototypes_count; i++)
+		code->has_unplaced = code->has_unplaced || !is_placed(code, i);
+	for (size_t i = 0; i < code->snapshots_count; i++) {
+		struct lua_snapshot *from = &code->snapshots[i];
+		bool is_last = i + 1 == code->snapshots_count;
+		const struct lua_snapshot *to = is_last ? &code->snapshots[0] : from + 1;
+
+		if (is_last && !has_loop)
+			continue; /* it is at the trace's end */
+		switch (lua_path_between(code, from, to)) {
+		case LUA_PATH_KNOWN:
+			break;
+		case LUA_PATH_CALLS:
+			from->first = to->first;
+			from->count = to->count;
+			break;
+		case LUA_PATH_UNSURE:
+			from->is_unsure = true;
+			break;
+		}
+	}
+}
+
 static void find_snapshots(struct trace *trace)
 {
 	trace->code->snapshots = mem_new_array(struct lua_snapshot, trace->snapshots_count);
 	for (uint32_t i = 0; i < trace->snapshots_count; i++)
 		add_snapshot(trace, trace->snapshots + (size_t)i * SNAPSHOT_BYTES);
+	find_paths(trace->code, trace->has_loop);
 }
 
-size_t lua_code_places(const struct lua_code *code, uint32_t offset, const struct lua_place **ret)
+size_t lua_code_places(const struct lua_code *code, uint32_t offset, const struct lua_place **ret,
+		       bool *ret_is_unsure)
 {
 	const struct lua_snapshot *found = NULL;
 
 	for (size_t i = 0; i < code->snapshots_count && code->snapshots[i].start <= offset; i++)
 		found = &code->snapshots[i];
 	*ret = found ? code->places + found->first : NULL;
+	*ret_is_unsure = found && found->is_unsure;
 	return found ? found->count : 0;
 }
 
@@ -217,12 +257,17 @@ static bool read_parts(struct trace *trace)
 			   sizeof(uint32_t) * trace->entries_count);
 }
 
-static struct lua_code *read_trace(const struct memory_reader *memory, uint64_t address)
+static struct lua_code *read_trace(const struct memory_reader *memory,
+				   const struct lua_layout *layout, uint64_t address)
 {
 	struct trace trace = { .memory = memory };
+	uint32_t loop;
 
-	if (!memory_read(memory, address, trace.head, sizeof(trace.head)))
+	if (!memory_read(memory, address, trace.head, sizeof(trace.head)) ||
+	    !memory_read(memory, address + layout->code + TRACE_LOOP_BEHIND_CODE, &loop,
+			 sizeof(loop)))
 		return NULL;
+	trace.has_loop = loop != 0;
 	trace.code = mem_new(struct lua_code);
 	trace.code->is_trace = true;
 	trace.code->prototypes = mem_new_array(struct lua_prototype, LUA_TRACED_MAX);
@@ -279,7 +324,7 @@ enum script_code_result lua_code_read(const struct memory_reader *memory,
 	if (kind == KIND_TRACE) {
 		if (!read_proof(memory, address + layout->code - TRACE_PROOF_BEFORE, &proof))
 			return SCRIPT_CODE_GONE;
-		code = read_trace(memory, address);
+		code = read_trace(memory, layout, address);
 	} else {
 		code = read_prototype(memory, address, &result);
 	}

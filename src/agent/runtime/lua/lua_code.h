@@ -4,7 +4,7 @@
  * machine code for a path through several functions, with what it knows of them.
  *
  * A trace records its frames at the places where it may exit (snapshots), with the return position
- * of each. Code between two snapshots runs in the frames of the first.
+ * of each. Code between two snapshots runs in the frames of the first, unless lua_path.h says else.
  *
  * Bounds: LUA_SNAPSHOTS_MAX snapshots, LUA_CONSTANTS_MAX constants, LUA_TRACED_MAX prototypes,
  * LUA_INLINED_MAX frames of a snapshot; what is more is left out.
@@ -27,7 +27,8 @@ struct lua_place {
 
 struct lua_snapshot {
 	uint16_t start; /* in the machine code */
-	uint16_t count; /* of places, outermost first */
+	uint8_t count;	/* of places, outermost first */
+	bool is_unsure; /* another function may run inside of them */
 	uint32_t first; /* of lua_code.places */
 };
 
@@ -35,6 +36,7 @@ struct lua_code {
 	bool is_trace;
 	struct lua_prototype *prototypes; /* one, or those of a trace */
 	size_t prototypes_count;
+	bool has_unplaced;		/* ... of which some are in no snapshot */
 	struct lua_snapshot *snapshots; /* of a trace, by start */
 	size_t snapshots_count;
 	struct lua_place *places;
@@ -51,7 +53,11 @@ enum script_code_result lua_code_read(const struct memory_reader *memory,
 void lua_code_free(struct lua_code *code); /* accepts NULL */
 size_t lua_code_bytes(const struct lua_code *code);
 
-/* The frames at an offset of a trace, outermost first; returns how many, 0 = not known. */
-size_t lua_code_places(const struct lua_code *code, uint32_t offset, const struct lua_place **ret);
+/*
+ * The frames at an offset of a trace, outermost first; returns how many, 0 = not known. Without any
+ * `ret_is_unsure` is false.
+ */
+size_t lua_code_places(const struct lua_code *code, uint32_t offset, const struct lua_place **ret,
+		       bool *ret_is_unsure);
 
 #endif

@@ -37,34 +37,65 @@ enum {
 #define NAME_BACK_MAX 512u /* instructions that are looked at for what is called */
 #define NO_LINE UINT32_MAX /* of the runtime's own functions */
 
-enum operation {
-	MOV = 18,
-	KNIL = 44,
-	UGET = 45,
-	GGET = 54,
-	TGETS = 57,
-	CALLM = 65,
-	CALLT = 68,
-	ITERC = 69,
-	ITERN = 70,
-	OPERATIONS = 97,
-};
-
 /* What an operation does with the slot that it names first. */
 enum { USES, SETS, SETS_FROM };
 
-static const uint8_t first_slot[OPERATIONS] = {
-	[12] = SETS,	  [13] = SETS,	    [18] = SETS,      [19] = SETS,	  [20] = SETS,
-	[21] = SETS,	  [22] = SETS,	    [23] = SETS,      [24] = SETS,	  [25] = SETS,
-	[26] = SETS,	  [27] = SETS,	    [28] = SETS,      [29] = SETS,	  [30] = SETS,
-	[31] = SETS,	  [32] = SETS,	    [33] = SETS,      [34] = SETS,	  [35] = SETS,
-	[36] = SETS,	  [37] = SETS,	    [38] = SETS,      [39] = SETS,	  [40] = SETS,
-	[41] = SETS,	  [42] = SETS,	    [43] = SETS,      [KNIL] = SETS_FROM, [UGET] = SETS,
-	[51] = SETS,	  [52] = SETS,	    [53] = SETS,      [GGET] = SETS,	  [56] = SETS,
-	[TGETS] = SETS,	  [58] = SETS,	    [59] = SETS,      [63] = SETS_FROM,	  [65] = SETS_FROM,
-	[66] = SETS_FROM, [67] = SETS_FROM, [68] = SETS_FROM, [69] = SETS_FROM,	  [70] = SETS_FROM,
-	[71] = SETS_FROM, [72] = SETS_FROM, [73] = SETS_FROM, [77] = SETS_FROM,	  [78] = SETS_FROM,
-	[79] = SETS_FROM, [80] = SETS_FROM, [81] = SETS_FROM, [82] = SETS_FROM,	  [83] = SETS_FROM,
+static const uint8_t first_slot[LUA_OPERATIONS] = {
+	[12] = SETS,
+	[13] = SETS,
+	[18] = SETS,
+	[19] = SETS,
+	[20] = SETS,
+	[21] = SETS,
+	[22] = SETS,
+	[23] = SETS,
+	[24] = SETS,
+	[25] = SETS,
+	[26] = SETS,
+	[27] = SETS,
+	[28] = SETS,
+	[29] = SETS,
+	[30] = SETS,
+	[31] = SETS,
+	[32] = SETS,
+	[33] = SETS,
+	[34] = SETS,
+	[35] = SETS,
+	[36] = SETS,
+	[37] = SETS,
+	[38] = SETS,
+	[39] = SETS,
+	[40] = SETS,
+	[41] = SETS,
+	[42] = SETS,
+	[43] = SETS,
+	[LUA_KNIL] = SETS_FROM,
+	[LUA_UGET] = SETS,
+	[51] = SETS,
+	[52] = SETS,
+	[53] = SETS,
+	[LUA_GGET] = SETS,
+	[56] = SETS,
+	[LUA_TGETS] = SETS,
+	[58] = SETS,
+	[59] = SETS,
+	[63] = SETS_FROM,
+	[65] = SETS_FROM,
+	[66] = SETS_FROM,
+	[67] = SETS_FROM,
+	[68] = SETS_FROM,
+	[69] = SETS_FROM,
+	[70] = SETS_FROM,
+	[71] = SETS_FROM,
+	[72] = SETS_FROM,
+	[73] = SETS_FROM,
+	[77] = SETS_FROM,
+	[78] = SETS_FROM,
+	[79] = SETS_FROM,
+	[80] = SETS_FROM,
+	[81] = SETS_FROM,
+	[82] = SETS_FROM,
+	[83] = SETS_FROM,
 	[84] = SETS_FROM,
 };
 
@@ -201,11 +232,11 @@ static char *name_of_constant(const struct image *image, uint32_t index)
 static char *name_of_value(const struct image *image, uint32_t word)
 {
 	switch (operation_of(word)) {
-	case GGET:
+	case LUA_GGET:
 		return name_of_constant(image, word >> 16);
-	case TGETS:
+	case LUA_TGETS:
 		return name_of_constant(image, word >> 16 & 0xff);
-	case UGET:
+	case LUA_UGET:
 		return name_of_captured(image, word >> 16);
 	default:
 		return NULL;
@@ -221,14 +252,14 @@ static char *name_of_slot(const struct image *image, uint32_t position, uint32_t
 		uint32_t word = instruction(image, position), set = slot_of(word);
 		uint8_t operation = operation_of(word);
 
-		if (operation >= OPERATIONS)
+		if (operation >= LUA_OPERATIONS)
 			return NULL;
 		if (first_slot[operation] == SETS_FROM && slot >= set &&
-		    (operation != KNIL || slot <= word >> 16))
+		    (operation != LUA_KNIL || slot <= word >> 16))
 			return NULL;
 		if (first_slot[operation] != SETS || set != slot)
 			continue;
-		if (operation != MOV)
+		if (operation != LUA_MOV)
 			return name_of_value(image, word);
 		slot = word >> 16;
 		name = name_of_local(image, position, slot);
@@ -245,14 +276,21 @@ static void find_calls(const struct image *image, struct lua_prototype *ret)
 		uint8_t operation = operation_of(word);
 		char *name;
 
-		if (operation < CALLM || operation > ITERC || (operation == ITERC && slot < 3))
+		if (operation < LUA_CALLM || operation > LUA_ITERC ||
+		    (operation == LUA_ITERC && slot < 3))
 			continue;
-		name = name_of_slot(image, i, operation == ITERC ? slot - 3 : slot);
+		name = name_of_slot(image, i, operation == LUA_ITERC ? slot - 3 : slot);
 		if (!name)
 			continue;
 		mem_grow(ret->calls, ret->calls_count, capacity);
 		ret->calls[ret->calls_count++] = (struct lua_call){ i, name };
 	}
+}
+
+uint8_t lua_prototype_operation(const struct lua_prototype *prototype, uint32_t position)
+{
+	return position < prototype->count ? operation_of(prototype->instructions[position])
+					   : LUA_OPERATIONS;
 }
 
 const char *lua_prototype_callee(const struct lua_prototype *prototype, uint32_t position)
@@ -271,8 +309,7 @@ const char *lua_prototype_callee(const struct lua_prototype *prototype, uint32_t
 		{ 38, 38, "__concat" },	  { 51, 53, "__gc" },	 { 54, 54, "__index" },
 		{ 55, 55, "__newindex" }, { 56, 59, "__index" }, { 60, 64, "__newindex" },
 	};
-	uint8_t operation =
-		position < prototype->count ? prototype->operations[position] : OPERATIONS;
+	uint8_t operation = lua_prototype_operation(prototype, position);
 	size_t low = 0, high = prototype->calls_count;
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
@@ -371,11 +408,11 @@ static enum script_code_result read_image(struct image *image)
 	return SCRIPT_CODE_READ;
 }
 
-static void take_operations(const struct image *image, struct lua_prototype *ret)
+static void take_instructions(const struct image *image, struct lua_prototype *ret)
 {
-	ret->operations = mem_calloc(1, image->count);
+	ret->instructions = mem_new_array(uint32_t, image->count);
 	for (uint32_t i = 0; i < image->count; i++)
-		ret->operations[i] = operation_of(instruction(image, i));
+		ret->instructions[i] = instruction(image, i);
 }
 
 enum script_code_result lua_prototype_read(const struct memory_reader *memory, uint64_t address,
@@ -400,7 +437,7 @@ enum script_code_result lua_prototype_read(const struct memory_reader *memory, u
 				       .first_line = lua_u32(image.bytes, FIRST_LINE_AT),
 				       .proof = script_proof((const __u64 *)proof) };
 	ret->place = place_of(ret->file, ret->first_line);
-	take_operations(&image, ret);
+	take_instructions(&image, ret);
 	read_lines(&image, ret);
 	find_calls(&image, ret);
 	free(text);
@@ -413,7 +450,7 @@ void lua_prototype_fini(struct lua_prototype *prototype)
 	for (size_t i = 0; i < prototype->calls_count; i++)
 		free(prototype->calls[i].name);
 	free(prototype->calls);
-	free(prototype->operations);
+	free(prototype->instructions);
 	free(prototype->lines);
 	free(prototype->file);
 	free(prototype->place);
@@ -423,7 +460,7 @@ void lua_prototype_fini(struct lua_prototype *prototype)
 size_t lua_prototype_bytes(const struct lua_prototype *prototype)
 {
 	size_t bytes = strlen(prototype->file) + strlen(prototype->place) + sizeof(*prototype) +
-		       (size_t)prototype->count * (prototype->lines ? 5 : 1);
+		       (size_t)prototype->count * (prototype->lines ? 8 : 4);
 
 	for (size_t i = 0; i < prototype->calls_count; i++)
 		bytes += sizeof(struct lua_call) + strlen(prototype->calls[i].name) + 16;

@@ -17,6 +17,27 @@
 #define LUA_CALLS_MAX 2048u
 #define LUA_TEXT_MAX 512u
 
+/* Of LuaJIT 2.1. */
+enum lua_operation {
+	LUA_MOV = 18,
+	LUA_KNIL = 44,
+	LUA_UGET = 45,
+	LUA_GGET = 54,
+	LUA_TGETS = 57,
+	LUA_CALLM = 65,
+	LUA_CALLT = 68,
+	LUA_ITERC = 69,
+	LUA_ITERN = 70,
+	LUA_RETM = 73,
+	LUA_RET1 = 76,
+	LUA_FORL = 79,
+	LUA_JFORL = 81,
+	LUA_JITERL = 84,
+	LUA_JLOOP = 87,
+	LUA_JMP = 88,
+	LUA_OPERATIONS = 97,
+};
+
 struct lua_call {
 	uint32_t position;
 	char *name;
@@ -28,7 +49,7 @@ struct lua_prototype {
 	char *file;  /* as it was loaded: "shop/cart.lua", "[string \"...\"]" */
 	char *place; /* what a function without a name is called: "cart.lua:12", "main chunk" */
 	uint32_t first_line;
-	uint8_t *operations;	/* `count` of them */
+	uint32_t *instructions; /* `count` of them */
 	uint32_t *lines;	/* the same; NULL = it has none */
 	struct lua_call *calls; /* by position */
 	size_t calls_count;
@@ -41,6 +62,8 @@ enum script_code_result lua_prototype_read(const struct memory_reader *memory, u
 void lua_prototype_fini(struct lua_prototype *prototype);
 size_t lua_prototype_bytes(const struct lua_prototype *prototype);
 
+/* LUA_OPERATIONS if there is no such instruction. */
+uint8_t lua_prototype_operation(const struct lua_prototype *prototype, uint32_t position);
 /* 0 = not known. */
 uint32_t lua_prototype_line(const struct lua_prototype *prototype, uint32_t position);
 /* The name of the function that the instruction calls; NULL = none. */

@@ -19,15 +19,16 @@
 struct known_version {
 	uint32_t interface; /* year of it: API20220829 */
 	uint16_t major, minor;
-	uint16_t frame; /* in the executor globals; only if its code does not say */
+	uint16_t frame;	   /* in the executor globals; only if its code does not say */
+	uint8_t generator; /* of script_php_layout */
 	struct php_layout layout;
 };
 
 static const struct known_version known_versions[] = {
-	{ 2019, 7, 4, 488, { 60, 64, 136 } },  { 2020, 8, 0, 488, { 68, 72, 144 } },
-	{ 2021, 8, 1, 488, { 68, 72, 144 } },  { 2022, 8, 2, 488, { 80, 88, 152 } },
-	{ 2023, 8, 3, 488, { 76, 80, 144 } },  { 2024, 8, 4, 488, { 96, 104, 168 } },
-	{ 2025, 8, 5, 512, { 96, 104, 168 } },
+	{ 2019, 7, 4, 488, 0x58, { 60, 64, 136 } },  { 2020, 8, 0, 488, 0x47, { 68, 72, 144 } },
+	{ 2021, 8, 1, 488, 0x47, { 68, 72, 144 } },  { 2022, 8, 2, 488, 0x47, { 80, 88, 152 } },
+	{ 2023, 8, 3, 488, 0x47, { 76, 80, 144 } },  { 2024, 8, 4, 488, 0x47, { 96, 104, 168 } },
+	{ 2025, 8, 5, 512, 0x47, { 96, 104, 168 } },
 };
 
 /* Text in the binary: "API20220829,NTS", "Zend Engine v4.2.36, Copyright". */
@@ -229,7 +230,8 @@ void php_file_read(const struct elf_exports *symbols, const struct elf_export *l
 	frame = find_frame(symbols, &globals);
 	ret->source = frame ? "code" : "table";
 	ret->layout.php = known->layout;
-	ret->script.php.file = known->layout.file;
+	ret->script.php.file = (uint8_t)known->layout.file;
+	ret->script.php.generator = known->generator;
 	if (is_hybrid(symbols))
 		read_frame(symbols, loop, &ret->script.php);
 	ret->script.state_form = SCRIPT_STATE_GLOBAL;

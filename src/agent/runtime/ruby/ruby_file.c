@@ -12,7 +12,8 @@
 
 #define EVALUATING_CODE_BYTES 512u
 #define SYMBOLS_CODE_BYTES 128u
-#define SYMBOLS_TEXTS_AT 8u /* in the table of ids: what rb_sym_all_symbols reads */
+#define CONTEXT_OF_THREAD 32u /* in a Thread of 2.7 */
+#define SYMBOLS_TEXTS_AT 8u   /* in the table of ids: what rb_sym_all_symbols reads */
 
 struct known_version {
 	uint16_t version;
@@ -25,6 +26,10 @@ struct known_version {
 #define NAMED_CLASS .class_form = RUBY_CLASS_FIELD, .attached = 32 + 96, .class_path = 32 + 120
 
 static const struct known_version known_versions[] = {
+	{ RUBY_VERSION(2, 7),
+	  56,
+	  { BODY_UP_TO_3_1, .line_bytes = 8, .body_bytes = 312, .text = 16, .short_array_bits = 2,
+	    .class_form = RUBY_CLASS_VARIABLES, .singleton = 1 << 12, .last_operator = 168 } },
 	{ RUBY_VERSION(3, 0),
 	  56,
 	  { BODY_UP_TO_3_1, .line_bytes = 8, .body_bytes = 312, .text = 16, .short_array_bits = 2,
@@ -182,11 +187,44 @@ static bool find_loop(const struct elf_exports *symbols, struct elf_export *ret)
 	return false;
 }
 
-void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+/*
+ * Before Ractors the execution context of the thread that may run Ruby was a global; but each
+ * thread has the key of its own Thread.
+ */
+static bool find_thread_key(const struct elf_exports *symbols, struct runtime_file *ret)
+{
+	static const struct code_pattern load_di = { { 0x8b, 0x3d }, 2, true };
+	struct function_code function;
+	uint64_t key;
+	size_t at = 0;
+
+	if (!function_code_read(symbols, "ruby_thread_has_gvl_p", &function) ||
+	    !function_code_next(&function, &load_di, &at, &key))
+		return false;
+	ret->script.state_form = SCRIPT_STATE_KEY_NUMBER;
+	ret->script.state_at = key;
+	ret->script.ruby.context = CONTEXT_OF_THREAD;
+	return true;
+}
+
+static bool find_state(const struct elf_exports *symbols, uint16_t version,
+		       struct runtime_file *ret)
 {
 	static const char *const readers[] = { "rb_current_ec_noinline", "rb_thread_current" };
-	const struct known_version *known = find_version(read_version(symbols, ret));
 	struct thread_variable state;
+
+	if (version < RUBY_VERSION(3, 0))
+		return find_thread_key(symbols, ret);
+	if (!thread_variable_find(symbols, readers, 2, &state))
+		return false;
+	ret->script.state_form = (uint16_t)state.form;
+	ret->script.state_at = state.at;
+	return true;
+}
+
+void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+{
+	const struct known_version *known = find_version(read_version(symbols, ret));
 	struct elf_export loop;
 
 	ret->script.kind = SCRIPT_RUBY;
@@ -194,7 +232,7 @@ void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 		ret->problem = "no evaluation loop";
 	else if (!known)
 		ret->problem = "unknown layout";
-	else if (!thread_variable_find(symbols, readers, 2, &state))
+	else if (!find_state(symbols, known->version, ret))
 		ret->problem = "thread state not found";
 	if (ret->problem)
 		return;
@@ -204,6 +242,4 @@ void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 	ret->layout.ruby.symbols = find_symbols(symbols);
 	ret->script.ruby.frame_bytes = known->frame_bytes;
 	set_code(symbols, loop.address, &ret->script.ruby);
-	ret->script.state_form = (uint16_t)state.form;
-	ret->script.state_at = state.at;
 }

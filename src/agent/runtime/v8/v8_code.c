@@ -224,3 +224,15 @@ enum script_code_result v8_code_read(const struct memory_reader *memory,
 		    identity.position, ret);
 	return SCRIPT_CODE_READ;
 }
+
+const char *v8_frame_name(const struct v8_layout *layout, uint64_t number)
+{
+	static const char *const names[V8_FRAMES] = { "[regular expression]", "[wasm]",
+						      "[wasm to js]",	      "[js to wasm]",
+						      "[c to wasm]",	      "[wasm exit]" };
+
+	for (size_t i = 0; i < V8_FRAMES; i++)
+		if (number && layout->frames[i] == number)
+			return names[i];
+	return NULL;
+}

@@ -127,6 +127,29 @@ static void read_slots(const struct elf_exports *symbols, uint32_t major,
 		(int16_t)number_or(symbols, "off_fp_bytecode_offset", array - WORD_BYTES);
 }
 
+static void read_frames(const struct elf_exports *symbols, struct v8_layout *ret)
+{
+	static const struct {
+		enum v8_frame frame;
+		const char *name;
+	} kinds[] = {
+		{ V8_FRAME_REGULAR_EXPRESSION, "frametype_IrregexpFrame" },
+		{ V8_FRAME_WASM, "frametype_WasmCompiledFrame" },
+		{ V8_FRAME_WASM, "frametype_WasmFrame" },
+		{ V8_FRAME_WASM_TO_JS, "frametype_WasmToJsFrame" },
+		{ V8_FRAME_JS_TO_WASM, "frametype_JsToWasmFrame" },
+		{ V8_FRAME_C_TO_WASM, "frametype_CWasmEntryFrame" },
+		{ V8_FRAME_WASM_EXIT, "frametype_WasmExitFrame" },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int32_t number = number_or(symbols, kinds[i].name, 0);
+
+		if (number > 0 && number <= UINT8_MAX)
+			ret->frames[kinds[i].frame] = (uint8_t)number;
+	}
+}
+
 static bool is_slot(int16_t at)
 {
 	return at < 0 && at >= -128 && at % WORD_BYTES == 0;
@@ -215,6 +238,7 @@ void v8_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 		return;
 	set_scope(major, &ret->layout.v8);
 	set_code(symbols, major, &ret->layout.v8);
+	read_frames(symbols, &ret->layout.v8);
 	read_slots(symbols, major, script);
 	script->shared =
 		(uint16_t)number_or(symbols, "class_JSFunction__shared__SharedFunctionInfo", 0);

@@ -12,6 +12,17 @@
 
 #define V8_NO_FIELD 0xffff
 
+/* Kinds of frames of generated code that is no function's in JavaScript. */
+enum v8_frame {
+	V8_FRAME_REGULAR_EXPRESSION,
+	V8_FRAME_WASM,
+	V8_FRAME_WASM_TO_JS,
+	V8_FRAME_JS_TO_WASM,
+	V8_FRAME_C_TO_WASM,
+	V8_FRAME_WASM_EXIT,
+	V8_FRAMES
+};
+
 struct v8_layout {
 	uint16_t map_type; /* the kind of a map's objects */
 	uint16_t type_shared, type_scope, type_script;
@@ -35,6 +46,7 @@ struct v8_layout {
 	/* In the deoptimization data: numbers of its elements. */
 	uint16_t data_literals, data_function, data_inlinings;
 	uint16_t is_function_wrapped; /* the element is a word before the function */
+	uint8_t frames[V8_FRAMES];    /* their numbers in frames; 0 = not known */
 	uint16_t position_marks; /* bits of an offset in the table of positions that are marks */
 };
 
