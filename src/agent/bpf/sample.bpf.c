@@ -143,6 +143,7 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/script_lua.h"
 #include "agent/bpf/script_perl.h"
 #include "agent/bpf/script_php.h"
+#include "agent/bpf/script_puc.h"
 #include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
 #include "agent/bpf/stack.bpf.h"
@@ -716,6 +717,43 @@ WALK_APART void take_lua_frames(struct scratch *scratch)
 	bpf_loop(LUA_STEPS_MAX, next_lua_frame, &scratch, 0);
 }
 
+/* The registers of the loop, if it was interrupted; NULL = it was not. */
+static __always_inline const __u64 *puc_registers(const struct scratch *scratch,
+						  const struct sample *sample)
+{
+	const struct script_puc_layout *layout = &scratch->script.process.puc;
+	__u32 first = sample->kernel_count;
+
+	if (!sample->user_count || first >= SAMPLE_FRAMES_MAX ||
+	    sample->frames[first] - layout->code_start >= layout->code_bytes)
+		return NULL;
+	return scratch->walk.registers;
+}
+
+/* bpf_loop callback. */
+static long next_puc_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+	struct sample *sample = sample_at_hand(scratch);
+
+	(void)index;
+	return !script_puc_frame(&scratch->script, sample, puc_registers(scratch, sample));
+}
+
+#define PUC_STEPS_MAX                                                                              \
+	(2 * SCRIPT_FRAMES_MAX +                                                                   \
+	 SCRIPT_PUC_THREADS * SCRIPT_PUC_SCAN_WORDS / SCRIPT_PUC_STACK_WORDS)
+
+WALK_APART void take_puc_frames(struct scratch *scratch)
+{
+	struct walk *walk = &scratch->walk;
+
+	if (walk_read_registers(walk->registers))
+		return;
+	script_puc_start(&scratch->script, sample_at_hand(scratch), walk->registers);
+	bpf_loop(PUC_STEPS_MAX, next_puc_frame, &scratch, 0);
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -743,6 +781,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		take_perl_frames(task, scratch);
 	else if (process->kind == SCRIPT_LUA)
 		take_lua_frames(scratch);
+	else if (process->kind == SCRIPT_PUC)
+		take_puc_frames(scratch);
 	else if (script_start(script, task->thread.fsbase))
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;

@@ -48,6 +48,21 @@ struct script_php {
 	__u32 left, count; /* of them, without the one that runs */
 };
 
+#define SCRIPT_PUC_THREADS 8	  /* a power of two: that have resumed one another */
+#define SCRIPT_PUC_STACK_WORDS 16 /* that are looked at in one step */
+
+/* Of PUC-Rio's Lua (script_puc.h). */
+struct script_puc {
+	__u64 at;	 /* the next word of the stack */
+	__u32 left;	 /* such words, until there is no further thread */
+	__u32 count;	 /* of threads */
+	__u64 low, high; /* of the stack of the thread at hand */
+	__u64 seen[SCRIPT_PUC_THREADS];
+	__u64 stack[SCRIPT_PUC_STACK_WORDS];
+	bool is_main;  /* the thread at hand: there is none outside of it */
+	bool is_inner; /* the call at hand is the innermost of all */
+};
+
 struct script {
 	__u64 frame; /* the next one; 0 = none */
 	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame; of Perl: the
@@ -61,6 +76,7 @@ struct script {
 	struct script_process process;
 	struct script_lua lua;
 	struct script_php php;
+	struct script_puc puc;
 	__u64 words[SCRIPT_FRAME_WORDS];
 	__u64 proof[SCRIPT_PROOF_WORDS];
 };

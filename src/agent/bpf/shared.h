@@ -64,7 +64,8 @@ enum script_kind {
 	SCRIPT_RUBY,
 	SCRIPT_PHP,
 	SCRIPT_PERL,
-	SCRIPT_LUA,
+	SCRIPT_LUA, /* LuaJIT */
+	SCRIPT_PUC, /* PUC-Rio's Lua */
 	SCRIPT_KINDS
 };
 
@@ -205,6 +206,24 @@ enum script_lua_kind {
 };
 #define SCRIPT_LUA_NO_POSITION 0xffffffffu
 
+enum script_puc_form {
+	SCRIPT_PUC_C_FLAGGED = 1,	/* calls of C have lua_flag, and those of Lua lack it */
+	SCRIPT_PUC_ENTRY_UNFLAGGED = 2, /* the loop was entered for calls that lack entry_flag */
+	SCRIPT_PUC_IN_REGISTER = 4,	/* the loop has the position of its call in a register */
+};
+
+/* The same of Lua (PUC-Rio's), and where its loop is. */
+struct script_puc_layout {
+	__u64 code_start; /* in the process */
+	__u32 code_bytes;
+	__u8 stack, status, base_call; /* in a thread; the stack's end is before its start */
+	__u8 position, flags;	       /* in a call */
+	__u8 lua_flag, entry_flag;     /* of these flags */
+	__u8 forms;		       /* enum script_puc_form */
+	__u8 proof, code, code_count;  /* in a prototype */
+	__u8 reserved;
+};
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -219,6 +238,7 @@ struct script_process {
 		struct script_php_layout php;	/* SCRIPT_PHP */
 		struct script_perl_layout perl; /* SCRIPT_PERL */
 		struct script_lua_layout lua;	/* SCRIPT_LUA */
+		struct script_puc_layout puc;	/* SCRIPT_PUC */
 	};
 };
 
@@ -477,6 +497,7 @@ _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout)
 _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_perl_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_lua_layout) == sizeof(struct script_layout), "one or other");
+_Static_assert(sizeof(struct script_puc_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

@@ -284,6 +284,8 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 	node = add_frame(builder, node, frame);
 	if (!half->loops[index])
 		return node;
+	if (half->stack->script_kind == SCRIPT_PUC && !half->script_count)
+		node = add_frame(builder, node, script_unread_frame(builder->tables, SCRIPT_PUC));
 	file = script_runtime_of(space_find(half->space, address));
 	if (file && file->problem)
 		node = add_frame(builder, node, script_problem_frame(builder->tables, file));

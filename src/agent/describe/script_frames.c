@@ -7,6 +7,7 @@
 #include "agent/describe/text.h"
 #include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/php/php_code.h"
+#include "agent/runtime/puc/puc_code.h"
 #include "agent/runtime/python/python_lines.h"
 #include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/ruby/ruby_lines.h"
@@ -60,6 +61,11 @@ static const struct language {
 			 "[lua: name not read]",
 			 { "[truncated: unreadable lua frame]", "[truncated: too many lua frames]",
 			   IN_HEAP, "[guess: lua frames]" } },
+	[SCRIPT_PUC] = { FRAME_LUA,
+			 "[lua]",
+			 "[lua: name not read]",
+			 { "[truncated: unreadable lua frame]", "[truncated: too many lua frames]",
+			   IN_HEAP } },
 };
 
 static const char *cut_text(enum script_kind kind, uint64_t why)
@@ -86,6 +92,8 @@ static enum runtime_kind runtime_of(enum script_kind kind)
 		return RUNTIME_PERL;
 	case SCRIPT_LUA:
 		return RUNTIME_LUA;
+	case SCRIPT_PUC:
+		return RUNTIME_PUC;
 	case SCRIPT_NONE:
 	case SCRIPT_KINDS:
 		break;
@@ -104,6 +112,8 @@ static uint32_t line_of(const struct script_code *code, enum script_kind kind, i
 		return ruby_line(lines, (uint32_t)position);
 	if (kind == SCRIPT_PHP)
 		return php_line(lines, (uint32_t)position);
+	if (kind == SCRIPT_PUC)
+		return puc_line(lines, (uint32_t)position);
 	if (kind == SCRIPT_PERL)
 		return position >= 0 ? (uint32_t)position : 0;
 	return code->first_line;
@@ -185,6 +195,29 @@ static uint32_t nameless_frame(struct tables *tables, enum script_kind kind)
 	return tables_frame(tables, &frame);
 }
 
+/* A function of Lua is called by what its caller calls it by, if that is Lua as well. */
+static uint32_t puc_frame(struct tables *tables, const struct runtimes *runtimes,
+			  const struct process_identity *identity, const struct script_code *code,
+			  const uint64_t *words, const uint64_t *outer)
+{
+	const struct script_code *caller = NULL;
+	const char *name = NULL;
+	struct frame frame = {
+		.kind = FRAME_LUA,
+		.mapping_file = tables_string(tables, slice_of("[lua]")),
+		.file = text_intern(tables, slice_of(code->file)),
+		.line = line_of(code, SCRIPT_PUC, (int32_t)(uint32_t)words[1]),
+		.start_line = code->first_line <= INT32_MAX ? code->first_line : 0,
+	};
+
+	if (outer && !(words[0] & SCRIPT_ENDS_RUN) && !(outer[0] & SCRIPT_IS_CUT))
+		caller = runtimes_find(runtimes, identity, outer);
+	if (caller && caller->lua)
+		name = puc_callee(caller, (uint32_t)outer[1]);
+	frame.function = text_intern(tables, slice_of(name ? name : code->function));
+	return tables_frame(tables, &frame);
+}
+
 /* Code that V8 generated for anything but functions in JavaScript. */
 static uint32_t v8_other_frame(struct tables *tables, const struct runtimes *runtimes,
 			       const struct process_identity *identity, uint64_t number)
@@ -221,6 +254,8 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 				  outer);
 	if (kind == SCRIPT_PHP)
 		return php_frame(tables, code, words);
+	if (kind == SCRIPT_PUC)
+		return puc_frame(tables, runtimes, identity, code, words, outer);
 	return *code->file || kind != SCRIPT_V8
 		       ? named_frame(tables, kind, code, (int32_t)(uint32_t)words[1])
 		       : SCRIPT_NO_FRAME;
@@ -442,6 +477,12 @@ uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtime
 	return tables_frame(tables, &frame);
 }
 
+uint32_t script_unread_frame(struct tables *tables, enum script_kind kind)
+{
+	runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
+	return marker(tables, cut_text(kind, SCRIPT_UNREADABLE));
+}
+
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
 {
 	char text[PROBLEM_BYTES_MAX];
@@ -466,7 +507,7 @@ enum frame_kind script_kind_of(const struct binary *binary)
 		[RUNTIME_V8] = FRAME_V8_RUNTIME,	 [RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
 		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME, [RUNTIME_PHP] = FRAME_PHP_RUNTIME,
 		[RUNTIME_BEAM] = FRAME_BEAM_RUNTIME,	 [RUNTIME_PERL] = FRAME_PERL_RUNTIME,
-		[RUNTIME_LUA] = FRAME_LUA_RUNTIME,
+		[RUNTIME_LUA] = FRAME_LUA_RUNTIME,	 [RUNTIME_PUC] = FRAME_LUA_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;

@@ -54,6 +54,9 @@ uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind);
 uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtimes,
 			   const struct process_identity *identity, uint64_t address);
 
+/* Behind a frame of a loop of which no frame was found. */
+uint32_t script_unread_frame(struct tables *tables, enum script_kind kind);
+
 /* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);
 

@@ -9,6 +9,7 @@
 #include "agent/runtime/lua/lua_file.h"
 #include "agent/runtime/perl/perl_file.h"
 #include "agent/runtime/php/php_file.h"
+#include "agent/runtime/puc/puc_file.h"
 #include "agent/runtime/python/python_file.h"
 #include "agent/runtime/ruby/ruby_file.h"
 #include "agent/runtime/v8/v8_file.h"
@@ -18,18 +19,24 @@ static const struct {
 	const char *symbol;
 	enum runtime_kind kind;
 } marks[] = {
-	{ "_PyRuntime", RUNTIME_PYTHON },	 { "gHotSpotVMStructs", RUNTIME_HOTSPOT },
-	{ "v8dbg_off_fp_function", RUNTIME_V8 }, { "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
-	{ "rb_iseq_eval_main", RUNTIME_RUBY },	 { "g_dacTable", RUNTIME_DOTNET },
-	{ "execute_ex", RUNTIME_PHP },		 { "etp_otp_release", RUNTIME_BEAM },
-	{ "luaJIT_setmode", RUNTIME_LUA },	 { "Perl_runops_standard", RUNTIME_PERL },
+	{ "_PyRuntime", RUNTIME_PYTHON },
+	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT },
+	{ "v8dbg_off_fp_function", RUNTIME_V8 },
+	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
+	{ "rb_iseq_eval_main", RUNTIME_RUBY },
+	{ "g_dacTable", RUNTIME_DOTNET },
+	{ "execute_ex", RUNTIME_PHP },
+	{ "etp_otp_release", RUNTIME_BEAM },
+	{ "luaJIT_setmode", RUNTIME_LUA },
+	{ "lua_ident", RUNTIME_PUC },
+	{ "Perl_runops_standard", RUNTIME_PERL },
 };
 
 const char *runtime_kind_name(enum runtime_kind kind)
 {
-	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8",
-							  "ruby",   "dotnet",  "php",
-							  "beam",   "lua",     "perl" };
+	static const char *const names[RUNTIME_KINDS] = { "python",  "hotspot", "v8",	"ruby",
+							  "dotnet",  "php",	"beam", "lua",
+							  "puc-lua", "perl" };
 
 	return names[kind];
 }
@@ -93,6 +100,8 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 			dotnet_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_LUA)
 			lua_file_read(&symbols, file);
+		else if (marks[i].kind == RUNTIME_PUC)
+			puc_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_PERL)
 			perl_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_BEAM)

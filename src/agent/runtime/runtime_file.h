@@ -16,6 +16,7 @@
 #include "agent/runtime/lua/lua_layout.h"
 #include "agent/runtime/perl/perl_layout.h"
 #include "agent/runtime/php/php_layout.h"
+#include "agent/runtime/puc/puc_layout.h"
 #include "agent/runtime/python/python_layout.h"
 #include "agent/runtime/ruby/ruby_layout.h"
 #include "agent/runtime/v8/v8_layout.h"
@@ -32,7 +33,8 @@ enum runtime_kind {
 	RUNTIME_DOTNET,
 	RUNTIME_PHP,
 	RUNTIME_BEAM,
-	RUNTIME_LUA,
+	RUNTIME_LUA,  /* LuaJIT */
+	RUNTIME_PUC,  /* PUC-Rio's Lua */
 	RUNTIME_PERL, /* linked to many a program that does another thing */
 	RUNTIME_KINDS
 };
@@ -50,6 +52,7 @@ struct runtime_layout {
 		struct beam_layout beam;
 		struct perl_layout perl;
 		struct lua_layout lua;
+		struct puc_layout puc;
 	};
 };
 
@@ -85,7 +88,7 @@ bool runtime_file_add_loop(struct runtime_file *file, const struct elf_exports *
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "lua", "perl" */
+/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "lua", "puc-lua", "perl" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

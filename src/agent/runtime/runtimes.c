@@ -302,7 +302,8 @@ static bool bias_of(const struct mapping *mapping, uint64_t *ret)
 /* Linked to many a program that does another thing: another runtime's frames are more to it. */
 static bool is_often_beside(const struct runtime_file *file)
 {
-	return file->layout.kind == RUNTIME_PERL || file->layout.kind == RUNTIME_LUA;
+	return file->layout.kind == RUNTIME_PERL || file->layout.kind == RUNTIME_LUA ||
+	       file->layout.kind == RUNTIME_PUC;
 }
 
 /* The first binary that is an interpreter of which frames can be read: code of its ELF file. */
@@ -416,6 +417,8 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		script.php.code_start += bias;
 	else if (script.kind == SCRIPT_LUA)
 		script.lua.code_start += bias;
+	else if (script.kind == SCRIPT_PUC)
+		script.puc.code_start += bias;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
 	entry = entry_new(process, mapping->binary->runtime, bias);

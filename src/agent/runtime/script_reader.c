@@ -8,6 +8,7 @@
 #include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/perl/perl_code.h"
 #include "agent/runtime/php/php_code.h"
+#include "agent/runtime/puc/puc_code.h"
 #include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/v8/v8_code.h"
@@ -89,6 +90,8 @@ static enum script_code_result read_code(struct v8_lines *lines, const struct sc
 		return php_code_read(memory, &job->layout.php, item->address, &item->code);
 	case RUNTIME_LUA:
 		return lua_code_read(memory, &job->layout.lua, item->address, &item->code);
+	case RUNTIME_PUC:
+		return puc_code_read(memory, &job->layout.puc, item->address, &item->code);
 	case RUNTIME_PERL:
 		return perl_code_read(memory, &job->layout.perl, job->bias, item->key,
 				      item->address, &item->code);

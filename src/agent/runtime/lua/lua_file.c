@@ -4,14 +4,12 @@
  */
 #include "agent/runtime/lua/lua_file.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/unwind/elf_sections.h"
+#include "agent/runtime/large_functions.h"
 #include "base/mem.h"
-#include "codec/elf/cfi.h"
 
 #define ACCESSOR_BYTES 16u
 #define INTERPRETER_MIN 8192u
@@ -35,84 +33,42 @@ static const struct {
 
 /* ---- the interpreter ---- */
 
-#define LARGE_MAX 256
-
-/* A function that is large enough. */
-struct large {
-	uint64_t start, end, cookie;
-	size_t rows;
+/* What the rows of a function say. */
+struct rows {
+	uint64_t start;
+	size_t count;
 	bool has_frame; /* of the interpreter, from its first instruction on */
 };
 
-struct larges {
-	struct large items[LARGE_MAX];
-	size_t count;
-};
-
-static int note_large(void *context, uint64_t start, uint64_t end, uint64_t cookie)
-{
-	struct larges *larges = context;
-
-	if (end - start >= INTERPRETER_MIN && end - start <= INTERPRETER_MAX &&
-	    larges->count < LARGE_MAX)
-		larges->items[larges->count++] = (struct large){ start, end, cookie, 0, false };
-	return 0;
-}
-
 static int note_row(void *context, uint64_t address, const struct unwind_rule *rule)
 {
-	struct large *large = context;
+	struct rows *rows = context;
 
-	large->rows++;
-	large->has_frame = address == large->start && rule->cfa == UNWIND_CFA_REGISTER &&
-			   rule->cfa_register == UNWIND_X86_SP && rule->cfa_offset == FRAME_BYTES &&
-			   rule->fp == UNWIND_VALUE_AT_CFA && rule->fp_offset == -16;
+	rows->count++;
+	rows->has_frame = address == rows->start && rule->cfa == UNWIND_CFA_REGISTER &&
+			  rule->cfa_register == UNWIND_X86_SP && rule->cfa_offset == FRAME_BYTES &&
+			  rule->fp == UNWIND_VALUE_AT_CFA && rule->fp_offset == -16;
 	return 0;
 }
 
-static bool find_in_section(struct cfi *cfi, struct larges *larges, struct large *ret)
+/* Its frame is the interpreter's from its first instruction to its last. */
+static bool is_interpreter(void *context, struct cfi *cfi, const struct large_function *function)
 {
-	struct unwind_function_sink functions = { note_large, larges };
+	struct rows rows = { .start = function->start };
+	struct unwind_row_sink sink = { note_row, &rows };
 	struct err err;
 
-	if (cfi_list(cfi, false, &functions, &err) < 0)
-		return false;
-	for (size_t i = 0; i < larges->count; i++) {
-		struct large *large = &larges->items[i];
-		struct unwind_row_sink rows = { note_row, large };
-
-		if (cfi_rows(cfi, large->cookie, &rows, &err) < 0 || large->rows != 1 ||
-		    !large->has_frame)
-			continue;
-		*ret = *large;
-		return true;
-	}
-	return false;
+	(void)context;
+	return cfi_rows(cfi, function->cookie, &sink, &err) >= 0 && rows.count == 1 &&
+	       rows.has_frame;
 }
 
-/* The large function whose frame is the interpreter's from its first instruction to its last. */
-static bool find_interpreter(const struct elf_exports *symbols, struct large *ret)
+static bool find_interpreter(const struct elf_exports *symbols, struct large_function *ret)
 {
-	static const struct slice no_image;
-	struct elf_layout *layout = mem_new(struct elf_layout);
-	struct section_reader *section = mem_new(struct section_reader);
-	struct larges *larges = mem_new(struct larges);
-	struct cfi *cfi = mem_new(struct cfi);
-	struct err err;
-	bool found = false;
+	static const struct large_function_query query = { "LuaJIT", INTERPRETER_MIN,
+							   INTERPRETER_MAX, is_interpreter, NULL };
 
-	if (elf_layout_read(symbols->fd, no_image, "LuaJIT", layout, &err) >= 0 &&
-	    layout->sections[ELF_SECTION_EH_FRAME].bytes) {
-		elf_range_open(symbols->fd, no_image, "LuaJIT",
-			       &layout->sections[ELF_SECTION_EH_FRAME], section);
-		found = cfi_open(cfi, CFI_EH_FRAME, EM_X86_64, section, &err) >= 0 &&
-			find_in_section(cfi, larges, ret);
-	}
-	free(cfi);
-	free(larges);
-	free(section);
-	free(layout);
-	return found;
+	return large_functions_find(symbols, &query, ret);
 }
 
 /* ---- places in structures ---- */
@@ -243,7 +199,7 @@ static void read_version(const struct elf_exports *symbols, struct runtime_file 
 void lua_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 {
 	struct script_lua_layout *layout = &ret->script.lua;
-	struct large interpreter = { 0 };
+	struct large_function interpreter = { 0 };
 	uint8_t *code;
 	int32_t handler;
 	uint64_t offset;

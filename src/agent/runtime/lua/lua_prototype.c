@@ -9,8 +9,8 @@
 
 #include "agent/bpf/script_proof.h"
 #include "agent/runtime/lua/lua_numbers.h"
+#include "agent/runtime/lua/lua_source.h"
 #include "base/mem.h"
-#include "base/strbuf.h"
 #include "codec/wire/utf8.h"
 
 #define HEAD_BYTES 104u
@@ -35,7 +35,6 @@ enum {
 };
 
 #define NAME_BACK_MAX 512u /* instructions that are looked at for what is called */
-#define NO_LINE UINT32_MAX /* of the runtime's own functions */
 
 /* What an operation does with the slot that it names first. */
 enum { USES, SETS, SETS_FROM };
@@ -330,36 +329,6 @@ const char *lua_prototype_callee(const struct lua_prototype *prototype, uint32_t
 
 /* ---- file and lines ---- */
 
-/* "@path" a file, "=name" as it is, else the text itself that was loaded: its first line. */
-static char *file_of(const char *text)
-{
-	struct strbuf label = { 0 };
-	char *copy;
-
-	if (*text == '@' || *text == '=')
-		return mem_strndup(text + 1, strlen(text + 1));
-	strbuf_addf(&label, "[string \"%.*s\"]", (int)strcspn(text, "\n\r"), text);
-	copy = mem_strndup(label.data, label.len);
-	strbuf_free(&label);
-	return copy;
-}
-
-static char *place_of(const char *file, uint32_t line)
-{
-	const char *slash = *file == '[' ? NULL : strrchr(file, '/');
-	struct strbuf label = { 0 };
-	char *copy;
-
-	if (!line)
-		return mem_strndup("main chunk", strlen("main chunk"));
-	strbuf_add_text(&label, slash ? slash + 1 : file);
-	if (line != NO_LINE)
-		strbuf_addf(&label, ":%u", (unsigned)line);
-	copy = mem_strndup(label.data, label.len);
-	strbuf_free(&label);
-	return copy;
-}
-
 static void read_lines(const struct image *image, struct lua_prototype *ret)
 {
 	uint32_t at = offset_of(image, lua_u64(image->bytes, LINES_AT));
@@ -367,7 +336,7 @@ static void read_lines(const struct image *image, struct lua_prototype *ret)
 	uint32_t width = lines < 256 ? 1 : lines < 65536 ? 2 : 4;
 
 	if (at < HEAD_BYTES || (image->len - at) / width < image->count - 1 ||
-	    ret->first_line == NO_LINE)
+	    ret->first_line == LUA_SOURCE_NO_LINE)
 		return;
 	ret->lines = mem_new_array(uint32_t, image->count);
 	ret->lines[0] = ret->first_line;
@@ -433,10 +402,10 @@ enum script_code_result lua_prototype_read(const struct memory_reader *memory, u
 	memcpy(proof, image.bytes + FILE_AT, sizeof(proof));
 	*ret = (struct lua_prototype){ .code = address + HEAD_BYTES,
 				       .count = image.count,
-				       .file = file_of(text),
+				       .file = lua_source_file(text),
 				       .first_line = lua_u32(image.bytes, FIRST_LINE_AT),
 				       .proof = script_proof((const __u64 *)proof) };
-	ret->place = place_of(ret->file, ret->first_line);
+	ret->place = lua_source_place(ret->file, ret->first_line);
 	take_instructions(&image, ret);
 	read_lines(&image, ret);
 	find_calls(&image, ret);
@@ -457,10 +426,15 @@ void lua_prototype_fini(struct lua_prototype *prototype)
 	*prototype = (struct lua_prototype){ 0 };
 }
 
+static size_t bytes_of_text(const char *text)
+{
+	return text ? strlen(text) : 0;
+}
+
 size_t lua_prototype_bytes(const struct lua_prototype *prototype)
 {
-	size_t bytes = strlen(prototype->file) + strlen(prototype->place) + sizeof(*prototype) +
-		       (size_t)prototype->count * (prototype->lines ? 8 : 4);
+	size_t bytes = bytes_of_text(prototype->file) + bytes_of_text(prototype->place) +
+		       sizeof(*prototype) + (size_t)prototype->count * (prototype->lines ? 8 : 4);
 
 	for (size_t i = 0; i < prototype->calls_count; i++)
 		bytes += sizeof(struct lua_call) + strlen(prototype->calls[i].name) + 16;

@@ -46,6 +46,7 @@ struct lua_call {
 struct lua_prototype {
 	uint64_t code; /* address of its first instruction */
 	uint32_t count;
+	/* NULL of those that puc_code makes, as instructions and lines are. */
 	char *file;  /* as it was loaded: "shop/cart.lua", "[string \"...\"]" */
 	char *place; /* what a function without a name is called: "cart.lua:12", "main chunk" */
 	uint32_t first_line;
