@@ -38,6 +38,11 @@
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
 #define ATTRIBUTES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define CONTAINERS_SETTLE_NS (100 * CLOCK_NS_PER_MS)
+/*
+ * So seldom that most new programs of a build end without a sample: tables are made of what has
+ * one. Its stack is copied, and waits for them.
+ */
+#define SELDOM_HZ_MAX 49
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
 
 struct drain {
@@ -714,6 +719,11 @@ static void warm_up(struct drain *drain)
 	sampler_drain(drain->sampler); /* what has changed meanwhile */
 }
 
+static void expect_samples(struct drain *drain, unsigned frequency_hz)
+{
+	tracker_set_only_sampled(&drain->tracker, frequency_hz <= SELDOM_HZ_MAX);
+}
+
 static int start_sampling(struct drain *drain, struct err *err)
 {
 	int code = sampler_start(&drain->options.sampler, &drain->sampler, err);
@@ -728,6 +738,7 @@ static int start_sampling(struct drain *drain, struct err *err)
 							drain },
 			  drain->options.sampler.frequency_hz);
 	warm_up(drain);
+	expect_samples(drain, drain->options.sampler.frequency_hz);
 	return sampler_attach(drain->sampler, err);
 }
 
@@ -843,6 +854,7 @@ static unsigned change_frequency(struct drain *drain)
 	if (wanted_hz != now_hz) {
 		log_info("agent", "sampling", "frequency_hz=%u", wanted_hz);
 		sampler_set_frequency(drain->sampler, wanted_hz);
+		expect_samples(drain, wanted_hz);
 	}
 	return wanted_hz;
 }

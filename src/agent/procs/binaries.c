@@ -134,13 +134,27 @@ static bool table_is_missing(const struct binaries *binaries, const struct binar
 	return tables->want && !tables->is_known(tables->context, &binary->key);
 }
 
+static bool table_is_wanted(const struct binaries *binaries, const struct binary *binary)
+{
+	return (binary->is_sampled || !binaries->tables.only_sampled) &&
+	       table_is_missing(binaries, binary);
+}
+
+/* True if its file may be needed once more, when its process may have gone. */
+static bool is_to_be_pinned(const struct binaries *binaries, const struct binary *binary)
+{
+	return (binaries->announce && !binary->announced) ||
+	       (binaries->tables.only_sampled && !binary->is_sampled &&
+		table_is_missing(binaries, binary));
+}
+
 bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary)
 {
 	if (!binary->opened)
 		return true;
 	if (binary->has_frames && binaries->announce && !binary->announced)
 		return binary->fd < 0;
-	return table_is_missing(binaries, binary);
+	return table_is_wanted(binaries, binary);
 }
 
 /* Takes the headers over. */
@@ -164,7 +178,7 @@ static void want_table(struct binaries *binaries, const struct binary *binary, i
 {
 	const struct binaries_tables *tables = &binaries->tables;
 
-	if (table_is_missing(binaries, binary))
+	if (table_is_wanted(binaries, binary))
 		tables->want(tables->context, &binary->key,
 			     fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0),
 			     binary->elf ? binary->elf->build_id : NULL,
@@ -222,7 +236,7 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pi
 	else
 		free(elf);
 	want_table(binaries, binary, fd);
-	if (binary->fd < 0 && binaries->announce && !binary->announced &&
+	if (binary->fd < 0 && is_to_be_pinned(binaries, binary) &&
 	    binaries->pinned < BINARIES_PINNED_MAX) {
 		binary->fd = fd;
 		binary->pinned_at_ns = now_ns;

@@ -29,6 +29,7 @@ struct binary {
 	struct file_key key;
 	bool opened;		      /* its contents were looked at */
 	bool asked;		      /* its file is being opened */
+	bool is_sampled;	      /* a process that maps it was */
 	bool has_frames;	      /* a sample fell into it */
 	bool announced;		      /* or will not be */
 	int fd;			      /* pinned, else -1 */
@@ -56,6 +57,7 @@ struct binary_news {
  * Who wants the files for unwind tables (unwind/loader.h). NULL members: no one. `is_known`: there
  * is nothing to do for this file. `want`: `fd` becomes the receiver's, -1 where the file could not
  * be opened again; the texts are valid during the call. `cannot_open`: this was tried some times.
+ * `only_sampled`: not of files that only processes without a sample map.
  */
 struct binaries_tables {
 	bool (*is_known)(void *context, const struct file_key *key);
@@ -63,6 +65,7 @@ struct binaries_tables {
 		     const char *path);
 	void (*cannot_open)(void *context, const struct file_key *key, const char *path);
 	void *context;
+	bool only_sampled;
 };
 
 struct binaries {

@@ -48,6 +48,7 @@ struct process {
 	bool image_of_parent;		  /* see SAMPLE_IMAGE_OF_PARENT */
 	bool known;			  /* /proc was read, or is beyond reach */
 	bool is_noted;			  /* its container was asked for */
+	bool is_sampled;		  /* and its binaries are marked so */
 	char name[SAMPLE_NAME_BYTES + 1]; /* comm */
 	char *executable;		  /* path, NULL = not known or a kernel thread */
 	char *cgroups;			  /* /proc/PID/cgroup, NULL = not known */

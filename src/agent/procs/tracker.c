@@ -162,6 +162,8 @@ static void look_at_file(struct tracker *tracker, struct process *process,
 {
 	struct binary *binary = mapping->binary;
 
+	if (binary)
+		binary->is_sampled |= process->is_sampled;
 	if (!binary || !binaries_needs_file(&tracker->binaries, binary))
 		return;
 	if (!binary->asked && (!again || now_ns >= binary->try_again_at_ns) &&
@@ -456,6 +458,10 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 
 	describe(tracker, index, sample->cgroup_id, now_ns);
 	space = choose(tracker, process, (int64_t)sample->head.at_ns, addresses, count, now_ns);
+	if (!process->is_sampled) {
+		process->is_sampled = true;
+		look_at_files(tracker, process, false, now_ns);
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct mapping *mapping = space_find(space, addresses[i]);
 

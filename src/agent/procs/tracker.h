@@ -103,6 +103,12 @@ void tracker_settle(struct tracker *tracker, int64_t timeout_ns, int64_t now_ns)
  */
 const struct space *tracker_space(const struct tracker *tracker, uint32_t index, uint32_t space);
 
+/* Whether tables are wanted of files that only processes without a sample map. */
+static inline void tracker_set_only_sampled(struct tracker *tracker, bool only_sampled)
+{
+	tracker->binaries.tables.only_sampled = only_sampled;
+}
+
 /* Forgets images that have ended, and some more when over the bounds. Indexes change. */
 void tracker_sweep(struct tracker *tracker, int64_t now_ns);
 

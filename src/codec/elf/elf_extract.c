@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/order/bisect.h"
 
@@ -419,6 +420,13 @@ uint64_t elf_extract_bytes(const struct elf_extract *extract)
 	return extract->bytes;
 }
 
+uint64_t elf_extract_fingerprint(const struct elf_extract *extract)
+{
+	uint64_t of_head = hash_stable(extract->head, extract->head_bytes, extract->bytes);
+
+	return hash_stable(extract->table, extract->table_bytes, of_head);
+}
+
 bool elf_extract_has_debug_info(const struct elf_extract *extract)
 {
 	return extract->has_debug_info;
@@ -445,11 +453,9 @@ static void copy_overlap(uint64_t at, char *into, size_t len, uint64_t from, con
 int elf_extract_read(const struct elf_extract *extract, uint64_t at, void *into, size_t len,
 		     struct err *err)
 {
+	uint64_t filled = at; /* up to here */
 	size_t next;
 
-	memset(into, 0, len);
-	copy_overlap(at, into, len, 0, extract->head, extract->head_bytes);
-	copy_overlap(at, into, len, extract->table_at, extract->table, extract->table_bytes);
 	/* The first piece that ends behind `at`. */
 	next = bisect(0, extract->pieces_count, i,
 		      extract->pieces[i].at + extract->pieces[i].bytes <= at);
@@ -460,10 +466,15 @@ int elf_extract_read(const struct elf_extract *extract, uint64_t at, void *into,
 
 		if (!overlap(at, len, piece->at, piece->bytes, &begin, &end))
 			continue;
+		memset((char *)into + (filled - at), 0, (size_t)(begin - filled));
 		rc = read_exactly(extract, piece->from + (begin - piece->at),
 				  (char *)into + (begin - at), (size_t)(end - begin), err);
 		if (rc)
 			return rc;
+		filled = end;
 	}
+	memset((char *)into + (filled - at), 0, (size_t)(at + len - filled));
+	copy_overlap(at, into, len, 0, extract->head, extract->head_bytes);
+	copy_overlap(at, into, len, extract->table_at, extract->table, extract->table_bytes);
 	return 0;
 }

@@ -33,6 +33,8 @@ int elf_extract_open(int fd, const char *name, uint64_t bytes_max, struct elf_ex
 void elf_extract_close(struct elf_extract *extract); /* accepts NULL */
 
 uint64_t elf_extract_bytes(const struct elf_extract *extract);
+/* The same for the same headers and sections (their names, sizes, addresses): nothing is read. */
+uint64_t elf_extract_fingerprint(const struct elf_extract *extract);
 bool elf_extract_has_debug_info(const struct elf_extract *extract); /* .debug_info is in it */
 
 /* Reads exactly `len` bytes, which must lie inside. ERR_IO when the file has become shorter. */

@@ -30,15 +30,17 @@ struct fixture {
 	struct tracker tracker;
 	struct lender *lender;
 	size_t wanted; /* tables */
+	size_t tables; /* so many: all are known then; 0 = none ever is */
 	size_t put;    /* lists read from /proc */
 	struct space_mapping put_first;
 };
 
-static bool no_table_is_known(void *context, const struct file_key *key)
+static bool table_is_known(void *context, const struct file_key *key)
 {
-	(void)context;
+	const struct fixture *fixture = context;
+
 	(void)key;
-	return false;
+	return fixture->tables && fixture->wanted >= fixture->tables;
 }
 
 static void want_table(void *context, const struct file_key *key, int fd, const char *build_id,
@@ -70,7 +72,7 @@ static int setup(void **state)
 	struct fixture *fixture = mem_new(struct fixture);
 	struct tracker_options options = {
 		.announce_binaries = true,
-		.tables = { no_table_is_known, want_table, NULL, fixture },
+		.tables = { table_is_known, want_table, NULL, fixture },
 		.space_read = space_read,
 		.space_read_context = fixture,
 	};
@@ -193,6 +195,27 @@ static void files_of_a_living_process_are_opened_at_once(void **state)
 	locate(fixture, &record.head, &address, 1);
 	assert_announced(fixture, NULL); /* once is enough */
 	free(self);
+}
+
+/* Its files stay open until then: the process may have ended. */
+static void tables_of_a_process_are_wanted_with_its_first_sample(void **state)
+{
+	struct space_record record = { .head = head_of((uint32_t)getpid(), 5), .parts = 1 };
+	uint64_t address =
+		(uint64_t)(uintptr_t)tables_of_a_process_are_wanted_with_its_first_sample;
+	struct fixture *fixture = *state;
+	size_t count;
+
+	tracker_set_only_sampled(&fixture->tracker, true);
+	own_mappings(&record);
+	take(fixture, &record);
+	fixture->tables = count = fixture->tracker.binaries.count;
+	assert_int_equal(fixture->wanted, 0);
+	assert_int_equal(fixture->tracker.binaries.pinned, count);
+	lender_free(fixture->lender);
+	fixture->lender = fixture->tracker.options.lender = NULL;
+	locate(fixture, &record.head, &address, 1);
+	assert_int_equal(fixture->wanted, count);
 }
 
 /* Who should have taken them was full: they come again, file and all, or with the next sample. */
@@ -577,6 +600,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(files_of_a_living_process_are_opened_at_once),
+		TEST(tables_of_a_process_are_wanted_with_its_first_sample),
 		TEST(news_that_were_not_taken_come_again),
 		TEST(ended_process_gets_its_files_from_the_next_that_maps_them),
 		TEST(what_could_not_be_opened_is_tried_again),

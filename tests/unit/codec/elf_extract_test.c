@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "codec/elf/elf.h"
 
 #define BALLAST_BYTES 300000u
@@ -182,6 +183,56 @@ static void same_file_gives_same_bytes(void **state)
 	assert_true(run("cmp first extract"));
 }
 
+static uint64_t fingerprint_of(const char *name)
+{
+	struct elf_extract *plan;
+	uint64_t fingerprint;
+	int fd = open_in(name, O_RDONLY);
+
+	assert_int_equal(elf_extract_open(fd, name, ROOM, &plan, NULL), 0);
+	fingerprint = elf_extract_fingerprint(plan);
+	elf_extract_close(plan);
+	close(fd);
+	return fingerprint;
+}
+
+static void fingerprint_tells_a_stripped_file_from_the_whole_one(void **state)
+{
+	(void)state;
+	assert_true(run("cc -g -o program a.c && cp program copy && strip -o stripped program"));
+	assert_int_equal(fingerprint_of("program"), fingerprint_of("copy"));
+	assert_int_not_equal(fingerprint_of("program"), fingerprint_of("stripped"));
+}
+
+/* Reads into a buffer that is not clean, from each place, in pieces of odd sizes. */
+static void pieces_are_the_whole(void **state)
+{
+	struct elf_extract *plan;
+	char *whole, *pieces;
+	size_t bytes;
+	int fd;
+
+	(void)state;
+	assert_true(run("cc -g -o program a.c"));
+	fd = open_in("program", O_RDONLY);
+	assert_int_equal(elf_extract_open(fd, "program", ROOM, &plan, NULL), 0);
+	bytes = elf_extract_bytes(plan);
+	whole = mem_calloc(1, bytes);
+	pieces = mem_calloc(1, bytes);
+	memset(whole, 0xaa, bytes);
+	memset(pieces, 0x55, bytes);
+	assert_int_equal(elf_extract_read(plan, 0, whole, bytes, NULL), 0);
+	for (size_t at = 0, len; at < bytes; at += len) {
+		len = bytes - at < 13 ? bytes - at : 13;
+		assert_int_equal(elf_extract_read(plan, at, pieces + at, len, NULL), 0);
+	}
+	assert_memory_equal(whole, pieces, bytes);
+	free(whole);
+	free(pieces);
+	elf_extract_close(plan);
+	close(fd);
+}
+
 static void bounds_and_damage_are_errors(void **state)
 {
 	struct elf_extract *plan;
@@ -232,6 +283,8 @@ int main(void)
 		cmocka_unit_test(says_the_same_as_the_program),
 		cmocka_unit_test(separate_debug_files_stay_whole),
 		cmocka_unit_test(same_file_gives_same_bytes),
+		cmocka_unit_test(fingerprint_tells_a_stripped_file_from_the_whole_one),
+		cmocka_unit_test(pieces_are_the_whole),
 		cmocka_unit_test(bounds_and_damage_are_errors),
 		cmocka_unit_test(shorter_file_is_an_error),
 	};
