@@ -766,12 +766,14 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	if (getrandom(&drain->batch_seed, sizeof(drain->batch_seed), 0) < 0)
 		drain->batch_seed = (uint64_t)clock_real_ns();
 	tracker_init(&drain->tracker,
-		     &(struct tracker_options){
-			     .announce_binaries = options->announce_binaries,
-			     .tables = { table_is_known, want_table, cannot_open, drain },
-			     .lender = drain->options.handles.lender,
-			     .space_read = put_space,
-			     .space_read_context = drain });
+		     &(struct tracker_options){ .announce_binaries = options->announce_binaries,
+						.tables = { .is_known = table_is_known,
+							    .want = want_table,
+							    .cannot_open = cannot_open,
+							    .context = drain },
+						.lender = drain->options.handles.lender,
+						.space_read = put_space,
+						.space_read_context = drain });
 	counts_init(&drain->counts);
 	drain->keep = sample_labels_keep(options->sample_labels) |
 		      (options->thread_labels ? COUNTS_THREAD_NAME : 0u);

@@ -72,7 +72,7 @@ static int setup(void **state)
 	struct fixture *fixture = mem_new(struct fixture);
 	struct tracker_options options = {
 		.announce_binaries = true,
-		.tables = { table_is_known, want_table, NULL, fixture },
+		.tables = { .is_known = table_is_known, .want = want_table, .context = fixture },
 		.space_read = space_read,
 		.space_read_context = fixture,
 	};
