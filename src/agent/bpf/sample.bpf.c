@@ -147,6 +147,7 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
 #include "agent/bpf/stack.bpf.h"
+#include "agent/bpf/v8.h"
 
 /* Processes that run an interpreter, and how its frames are read: made by the agent. */
 struct {
@@ -514,6 +515,7 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 	} else if (process->kind == SCRIPT_LUA) {
 		lua_prepare(walk, &process->lua);
 	}
+	walk->has_v8 = process->kind == SCRIPT_V8;
 }
 
 /* The same for code of which there are lines, or Erlang's. */
@@ -571,7 +573,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	walk->has_jvm = false;
 	walk->entry_bytes = 0;
 	walk->entry_words = 0;
-	walk->has_lua = false;
+	walk->has_lua = walk->has_v8 = false;
 	if (walk->notes_places)
 		prepare_entry(walk, &sample->head);
 	if (description_of(scratch, walk->thread)->has_jvm)

@@ -17,7 +17,7 @@
 #define FIRN_AGENT_BPF_SCRIPT_V8_H
 
 #include "agent/bpf/script.h"
-#include "agent/bpf/walk.h"
+#include "agent/bpf/v8.h"
 
 #define SCRIPT_V8_CONTEXT (-8) /* from the frame pointer on: or the kind of a frame without one */
 #define SCRIPT_V8_SLOTS_MAX 128u
@@ -52,38 +52,43 @@ static __always_inline __u32 script_v8_position(const struct script *script)
 								: SCRIPT_V8_NO_POSITION;
 }
 
-/* The function of a frame whose slots are read. */
+/* The function that a place of the walk runs. */
 static __always_inline void script_v8_function(struct script *script, struct sample *sample,
-					       __u32 place, bool is_generated)
+					       __u32 place, __u64 function, __u32 position)
 {
 	const struct script_v8_layout *layout = &script->process.v8;
-	__u64 function = script_v8_slot(script, layout->function), shared = 0;
-	__u32 position = SCRIPT_V8_NO_POSITION;
+	__u64 shared = 0;
 
 	if (!script_v8_is_object(function) ||
 	    walk_read(&shared, sizeof(shared), function - 1 + layout->shared) ||
 	    !script_v8_is_object(shared) ||
 	    walk_read(script->proof, 8 * SCRIPT_V8_PROOF_WORDS, shared - 1 + layout->proof))
 		return;
-	if (!is_generated)
-		position = script_v8_position(script);
 	script_put(script, sample, (__u64)place << SCRIPT_PLACE_SHIFT | (shared - 1),
 		   (__u64)script_v8_proof(script->proof) << 32 | position);
 }
 
 /* The frame at a place of the walk, if it is one of a function. */
-static __always_inline void script_v8_frame(struct script *script, const struct walk *walk,
-					    __u32 index, struct sample *sample)
+static __always_inline void script_v8_frame(struct script *script, struct walk *walk, __u32 index,
+					    struct sample *sample)
 {
 	const struct walk_place *place = &walk->places[row_masked(index, WALK_PLACES_MAX - 1)];
 	__u32 number = place->at - sample->kernel_count;
-	__u64 context;
+	__u64 context, function;
 
+	if (place->is_entry) {
+		if (walk_interrupted(walk, V8_REGISTER_FUNCTION, &function))
+			script_v8_function(script, sample, number, function, SCRIPT_V8_NO_POSITION);
+		return;
+	}
 	if (!script_v8_read_slots(script, place->fp))
 		return;
 	context = script_v8_slot(script, SCRIPT_V8_CONTEXT);
 	if (script_v8_is_object(context))
-		script_v8_function(script, sample, number, place->is_generated);
+		script_v8_function(script, sample, number,
+				   script_v8_slot(script, script->process.v8.function),
+				   place->is_generated ? SCRIPT_V8_NO_POSITION
+						       : script_v8_position(script));
 	else if (place->is_generated && context < SCRIPT_V8_KIND_MAX && !(context & 1))
 		script_put(script, sample, (__u64)number << SCRIPT_PLACE_SHIFT | SCRIPT_IS_MARK,
 			   context >> 1);

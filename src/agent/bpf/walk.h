@@ -313,16 +313,18 @@ static __always_inline enum stack_end walk_arrive(struct walk *walk, bool is_ret
 	return STACK_ENDS;
 }
 
-static __always_inline void walk_note_place(struct walk *walk, bool is_generated)
+static __always_inline void walk_note_place(struct walk *walk, __u64 fp, bool is_generated,
+					    bool is_entry)
 {
 	__u32 count = walk->places_count;
 	struct walk_place *place = &walk->places[row_masked(count, WALK_PLACES_MAX - 1)];
 
 	if (count >= WALK_PLACES_MAX)
 		return;
-	place->fp = walk->fp;
+	place->fp = fp;
 	place->at = walk->at - 1;
 	place->is_generated = is_generated;
+	place->is_entry = is_entry;
 	walk->places_count = count + 1;
 }
 
@@ -346,7 +348,8 @@ WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end othe
 	if (!walk_pair(walk, fp))
 		return otherwise;
 	if (walk->notes_places)
-		walk_note_place(walk, otherwise == STACK_NO_FRAME_POINTER);
+		walk_note_place(walk, fp, otherwise == STACK_NO_FRAME_POINTER,
+				walk->has_v8 && walk->v8.is_entry);
 	walk->cfa = fp + 16;
 	walk->bx_known = false;
 	walk->by_pointer++;
@@ -669,10 +672,11 @@ WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 	return walk_by_row(walk, row);
 }
 
-/* In jvm.h, beam.h and lua.h, which whoever walks includes. */
+/* In jvm.h, beam.h, lua.h and v8.h, which whoever walks includes. */
 static enum stack_end walk_out_of_jvm(struct walk *walk);
 static enum stack_end walk_out_of_beam(struct walk *walk);
 static enum stack_end walk_out_of_lua(struct walk *walk);
+static enum stack_end walk_out_of_v8(struct walk *walk);
 
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
@@ -697,7 +701,7 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 	case RANGE_UNKNOWN:
 		return walk_by_guess(walk, STACK_NO_MAPPINGS);
 	case RANGE_ANONYMOUS:
-		return walk_out_of_generated(walk);
+		return walk->has_v8 ? walk_out_of_v8(walk) : walk_out_of_generated(walk);
 	case RANGE_JVM:
 		return walk_out_of_jvm(walk);
 	default: /* no code, or generated just now */

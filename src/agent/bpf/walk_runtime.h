@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * walk_runtime - what the walk (walk.h) keeps of runtimes whose generated code it leaves by other
- * means than rows and frame pointers: jvm.h, beam.h, lua.h.
+ * means than rows and frame pointers: jvm.h, beam.h, lua.h, v8.h.
  */
 #ifndef FIRN_AGENT_BPF_WALK_RUNTIME_H
 #define FIRN_AGENT_BPF_WALK_RUNTIME_H
@@ -57,6 +57,12 @@ struct walk_lua {
 	bool is_in_part; /* the last frame was a part of the interpreter, which keeps registers */
 	__u64 words[4];
 	struct walk_lua_place places[WALK_LUA_PLACES];
+};
+
+/* The interrupted function of V8 (v8.h). */
+struct walk_v8 {
+	__u64 code[4]; /* from pc on */
+	bool is_entry; /* it has its frame, but not its function in it yet */
 };
 
 #endif

@@ -69,11 +69,12 @@ struct walk_memory {
 
 #define WALK_PLACES_MAX 512 /* a power of two */
 
-/* A frame that was left by its frame pointer. */
+/* A frame that was left by its frame pointer, or one of V8's functions that has none yet. */
 struct walk_place {
 	__u64 fp;
 	__u32 at; /* in sample.frames */
 	bool is_generated;
+	bool is_entry; /* the function is in a register: see v8.h */
 };
 
 /* What every walk needs lies together, from the ends of trails on: few cache lines, few pages. */
@@ -102,6 +103,7 @@ struct walk {
 	bool has_code;	   /* ... code_key.number, for code of which there are lines */
 	bool has_beam;	   /* ... beam.process and beam.thread, for Erlang's */
 	bool has_lua;	   /* ... lua.layout, and lua.count, lua.thread to 0, for LuaJIT's */
+	bool has_v8;	   /* generated code is V8's. By the user */
 	struct code_line_key code_key;
 	struct {
 		__u64 start;
@@ -121,6 +123,7 @@ struct walk {
 	struct walk_jvm jvm;
 	struct walk_beam beam;
 	struct walk_lua lua;
+	struct walk_v8 v8;
 };
 
 static __always_inline struct walk_memory *walk_memory(struct walk *walk)

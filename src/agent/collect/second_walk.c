@@ -51,6 +51,7 @@ static void walk_copy(void *to, __u32 bytes, const void *from)
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/lua.h"
+#include "agent/bpf/v8.h"
 
 struct second_walk {
 	struct second_walk_source source;

@@ -29,7 +29,8 @@ static bool has_part, has_answer;
 
 /* Code of a runtime, where the list says that there is some. */
 #define GENERATED (CODE + 0x2000)
-static uint8_t generated[16];
+static uint8_t generated[128];
+static bool is_v8;
 
 struct walk;
 static bool walk_ask(struct walk *walk);
@@ -91,6 +92,7 @@ static inline void walk_copy(void *to, __u32 bytes, const void *from)
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/lua.h"
+#include "agent/bpf/v8.h"
 
 static const struct space_mapping code = { .start = CODE, .end = CODE + 0x1000, .file.inode = 1 };
 
@@ -108,7 +110,7 @@ static int set_up(void **state)
 	memset(stack, 0, sizeof(stack));
 	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
-	has_answer = false;
+	has_answer = is_v8 = false;
 	return 0;
 }
 
@@ -123,6 +125,7 @@ static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
 	walk->sp = STACK;
 	walk->fp = fp;
 	walk->full = true;
+	walk->has_v8 = walk->notes_places = is_v8;
 	for (bool on = walk_leaf(walk, &sample); on; on = walk_frame(walk, &sample))
 		continue;
 	return (enum stack_end)walk->end;
@@ -260,6 +263,57 @@ static void the_end_of_a_stub_says_how_it_is_left(void **state)
 	}
 }
 
+/* The register has a frame of its own only in the middle: the function stands where it is known. */
+static void a_function_of_v8_is_left_where_it_begins_and_ends(void **state)
+{
+	static const uint8_t function[] = {
+		0x48, 0x8b, 0x59, 0xf8,		    /* mov -8(%rcx),%rbx */
+		0xf6, 0x43, 0x35, 0x01,		    /* testb $1,0x35(%rbx) */
+		0x0f, 0x85, 0x72, 0x63, 0xe4, 0x1f, /* jne */
+		0x55, 0x48, 0x89, 0xe5,		    /* push %rbp; mov %rsp,%rbp */
+		0x56, 0x57, 0x50,		    /* push %rsi; push %rdi; push %rax */
+		0x48, 0x83, 0xec, 0x08,		    /* sub $8,%rsp */
+		0x48, 0x8b, 0xe5, 0x5d,		    /* mov %rbp,%rsp; pop %rbp */
+		0x48, 0x83, 0xf9, 0x03, 0x7f, 0x03, /* cmp $3,%rcx; jg */
+		0xc2, 0x18, 0x00,		    /* ret $24 */
+		0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3,
+	};
+	enum where { BEFORE, PUSHED, UNSET, INSIDE, AFTER };
+	static const struct {
+		unsigned at;
+		enum where where;
+	} places[] = { { 0, BEFORE }, { 8, BEFORE },  { 14, BEFORE }, { 15, PUSHED }, { 18, UNSET },
+		       { 19, UNSET }, { 20, INSIDE }, { 21, INSIDE }, { 28, INSIDE }, { 29, AFTER },
+		       { 33, AFTER }, { 35, AFTER },  { 38, AFTER } };
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	is_v8 = true;
+	memcpy(generated, function, sizeof(function));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		enum where where = places[i].where;
+		bool has_frame = where == UNSET || where == INSIDE;
+		unsigned frame = where == PUSHED || has_frame;
+
+		memset(stack, 0, sizeof(stack));
+		stack[0] = frame ? STACK + 8 * 32 : 0;
+		stack[frame] = CODE + 0x10; /* the caller, whose frame ends the chain */
+		stack[33] = CODE + 0x20;
+		walk_from(&walk, GENERATED + places[i].at, has_frame ? STACK : STACK + 8 * 32);
+		assert_int_equal(walk.at, 3);
+		assert_int_equal(walk.places[0].at, 0);
+		assert_int_equal(walk.places[0].is_entry,
+				 where == BEFORE || where == PUSHED || where == UNSET);
+		if (where == AFTER)
+			assert_int_equal(walk.places[0].fp, STACK - 8);
+		/* The caller's own frame is noted for the caller. */
+		assert_int_equal(walk.places_count, 2);
+		assert_int_equal(walk.places[1].fp, STACK + 8 * 32);
+		assert_int_equal(walk.places[1].at, 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +324,7 @@ int main(void)
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
 		cmocka_unit_test_setup(the_end_of_a_stub_says_how_it_is_left, set_up),
+		cmocka_unit_test_setup(a_function_of_v8_is_left_where_it_begins_and_ends, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

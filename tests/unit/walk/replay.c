@@ -124,6 +124,7 @@ static inline bool walk_ask(struct walk *walk)
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/lua.h"
+#include "agent/bpf/v8.h"
 
 static bool place_segment(struct replay *replay, const struct table_file *file, uint32_t segment,
 			  struct table_segment *ret)

@@ -59,5 +59,6 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/lua.h"
+#include "agent/bpf/v8.h"
 
 #endif

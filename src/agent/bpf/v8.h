@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * v8 - unwinds V8's generated functions where they begin and end. Part of the walk (walk.h).
+ *
+ *   55 48 89 e5  push %rbp; mov %rsp,%rbp       c2, c3  ret, after
+ *   56 57        push %rsi; push %rdi           48 83 f9 NN 7f 03  cmp $NN,%rcx; jg: too many
+ *                                               41 5a ...  arguments, removed by hand
+ *
+ * Between these a function has the frame pointer; before and after them the register is still, or
+ * again, the caller's, which would pass for the function. A function that was just called is in a
+ * register (rdi); one that is about to return has left its frame where it was, below the stack
+ * pointer. Small functions spend much of their time in such places.
+ */
+#ifndef FIRN_AGENT_BPF_V8_H
+#define FIRN_AGENT_BPF_V8_H
+
+#include "agent/bpf/walk.h"
+
+#define V8_ENTRY_BYTES 24      /* of a function before it pushes the frame pointer, at most */
+#define V8_REGISTER_FUNCTION 5 /* of DWARF's: rdi */
+
+#define V8_PUSH_FP 0xe5894855u /* with the move that follows */
+#define V8_MOVE_FP 0xe58948u
+#define V8_PUSH_SLOTS 0x5756u
+#define V8_PUSH_FUNCTION 0x5057u /* with a push of rax */
+#define V8_COMPARE 0xf98348u
+#define V8_JUMP_RETURN 0xc2037fu
+#define V8_RETURN_BYTES 0xc2u
+#define V8_POP_RETURN 0xcc248d485a41ull
+
+/* What the walk does with the innermost function. */
+enum v8_edge {
+	V8_INSIDE, /* it has its frame */
+	V8_ENTRY,  /* nothing is pushed but the return address */
+	V8_PUSHED, /* the frame pointer is */
+	V8_END,	   /* only the return address is left */
+};
+
+/* Eight bytes of the code from pc on. */
+static __always_inline __u64 v8_code(const struct walk *walk, __u32 at)
+{
+	__u64 low = walk->v8.code[at / 8] >> 8 * (at & 7);
+
+	return at & 7 ? low | walk->v8.code[at / 8 + 1] << (64 - 8 * (at & 7)) : low;
+}
+
+/* How far the function's push of the frame pointer is; V8_ENTRY_BYTES = it is not there. */
+static __always_inline __u32 v8_to_push(const struct walk *walk)
+{
+	WALK_UNROLL
+	for (__u32 at = 0; at < V8_ENTRY_BYTES; at++) {
+		if ((__u32)v8_code(walk, at) == V8_PUSH_FP)
+			return at;
+	}
+	return V8_ENTRY_BYTES;
+}
+
+static __always_inline bool v8_is_end(__u64 code)
+{
+	return (code & 0xff) == CODE_RET || (code & 0xff) == V8_RETURN_BYTES ||
+	       (code & 0xffffff) == V8_JUMP_RETURN ||
+	       ((code & 0xffffff) == V8_COMPARE && (code >> 32 & 0xffffff) == V8_JUMP_RETURN) ||
+	       (code & 0xffffffffffff) == V8_POP_RETURN;
+}
+
+/* Of the interrupted function. Sets whether it is JavaScript whose frame does not have it yet. */
+static __always_inline enum v8_edge v8_edge(const struct walk *walk, bool *ret_is_entry)
+{
+	__u64 code = v8_code(walk, 0);
+	__u32 to_push;
+
+	*ret_is_entry = false;
+	if (v8_is_end(code))
+		return V8_END;
+	if ((code & 0xffffff) == V8_MOVE_FP) {
+		*ret_is_entry = (code >> 24 & 0xffff) == V8_PUSH_SLOTS;
+		return V8_PUSHED;
+	}
+	if ((code & 0xffff) == V8_PUSH_SLOTS || (code & 0xffff) == V8_PUSH_FUNCTION) {
+		*ret_is_entry = true;
+		return V8_INSIDE;
+	}
+	to_push = v8_to_push(walk);
+	if (to_push == V8_ENTRY_BYTES)
+		return V8_INSIDE;
+	*ret_is_entry = (v8_code(walk, to_push) >> 32 & 0xffff) == V8_PUSH_SLOTS;
+	return V8_ENTRY;
+}
+
+/* To the caller, whose frame pointer is known. */
+static __always_inline enum stack_end v8_leave(struct walk *walk, enum v8_edge edge, bool is_entry)
+{
+	__u64 at = walk->sp;
+
+	trail_break(&walk->trail);
+	walk->saved.fp = walk->fp;
+	if (edge == V8_PUSHED) {
+		if (!walk_word(walk, at, &walk->saved.fp))
+			return STACK_UNREADABLE;
+		at += 8;
+	}
+	if (!walk_word(walk, at, &walk->saved.pc))
+		return STACK_UNREADABLE;
+	if (is_entry || edge == V8_END)
+		walk_note_place(walk, walk->sp - 8, true, is_entry);
+	walk->cfa = at + 8;
+	walk->bx_known = false;
+	walk->by_pointer++;
+	return walk_arrive(walk, true);
+}
+
+WALK_VERIFIED_ONCE enum stack_end walk_out_of_v8_leaf(struct walk *walk)
+{
+	enum v8_edge edge;
+	bool is_entry;
+
+	if (!walk)
+		return STACK_UNREADABLE;
+	if (walk_read(walk->v8.code, sizeof(walk->v8.code), walk->pc))
+		return walk_out_of_generated(walk);
+	edge = v8_edge(walk, &is_entry);
+	if (edge != V8_INSIDE)
+		return v8_leave(walk, edge, is_entry);
+	walk->v8.is_entry = is_entry;
+	walk->by_generated = true;
+	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
+}
+
+static __always_inline enum stack_end walk_out_of_v8(struct walk *walk)
+{
+	walk->v8.is_entry = false;
+	return walk->full ? walk_out_of_v8_leaf(walk) : walk_out_of_generated(walk);
+}
+
+#endif
