@@ -104,8 +104,18 @@ function copies() {
 	return total;
 }
 
-const SHARES = [[numbers, 22], [sorting, 17], [strings, 13], [tables, 11], [recursion, 9], [closures, 8], [objects, 7],
-	[patterns, 6], [errors, 4], [copies, 3]];
+const SHARES = [
+	[numbers, 22],
+	[sorting, 17],
+	[strings, 13],
+	[tables, 11],
+	[recursion, 9],
+	[closures, 8],
+	[objects, 7],
+	[patterns, 6],
+	[errors, 4],
+	[copies, 3],
+];
 
 function threadSeconds() {
 	return Number(fs.readFileSync("/proc/thread-self/schedstat", "latin1").split(" ")[0]) / 1e9;
@@ -117,7 +127,9 @@ function work(seconds) {
 	let last = begun;
 	while (last - begun < seconds) {
 		let next = 0;
-		for (let i = 1; i < used.length; i++) if (used[i] / SHARES[i][1] < used[next] / SHARES[next][1]) next = i;
+		for (let i = 1; i < used.length; i++) {
+			if (used[i] / SHARES[i][1] < used[next] / SHARES[next][1]) next = i;
+		}
 		const until = Date.now() + 10;
 		do SHARES[next][0](); while (Date.now() < until);
 		const now = threadSeconds();
