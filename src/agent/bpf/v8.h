@@ -126,10 +126,14 @@ WALK_VERIFIED_ONCE enum stack_end walk_out_of_v8_leaf(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 }
 
+/* What has called something has its frame, for sure: its code need not be looked at. */
 static __always_inline enum stack_end walk_out_of_v8(struct walk *walk)
 {
 	walk->v8.is_entry = false;
-	return walk->full ? walk_out_of_v8_leaf(walk) : walk_out_of_generated(walk);
+	if (walk->full)
+		return walk_out_of_v8_leaf(walk);
+	walk->by_generated = true;
+	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 }
 
 #endif
