@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "server/query/render/render.h"
 #include "server/query/tree/invert.h"
 #include "server/query/tree/nodes.h"
 
@@ -603,11 +604,66 @@ static void sums_stop_at_the_largest_value(void **state)
 	assert_int_equal(tree->total, INT64_MAX);
 	tree_free(tree);
 	tree = world_tree(world, WORLD_ON_CPU, 0, 1);
-	assert_int_equal(tree_invert(tree, (struct slice){ 0 }, &err), 0);
+	assert_int_equal(tree_invert(tree, (struct slice){ 0 }, 0, &err), 0);
 	assert_int_equal(tree->nodes[0].total, INT64_MAX);
 	assert_int_equal(tree->nodes[1].total, INT64_MAX); /* leaf, of both */
 	assert_int_equal(tree->nodes_count, 6);
 	tree_free(tree);
+}
+
+/* Random stacks of few functions, so that some are recursive and most are too narrow to be seen. */
+static void add_random_stacks(struct world *world)
+{
+	unsigned seed = 7;
+
+	for (int i = 0; i < 400; i++) {
+		struct strbuf stack = { 0 };
+		char labels[32];
+
+		snprintf(labels, sizeof(labels), "pod=%d", i % 3);
+		for (int depth = 1 + rand_r(&seed) % 12; depth > 0; depth--)
+			strbuf_addf(&stack, "f%d%s", rand_r(&seed) % 9, depth > 1 ? ";" : "");
+		add(&world->tables[0], labels, 0, strbuf_text(&stack), "", 1 + rand_r(&seed) % 50);
+		strbuf_free(&stack);
+	}
+}
+
+static struct tree *turned_around(struct world *world, bool grouped, const char *function,
+				  uint32_t width_px)
+{
+	struct query_params params = { .to_ns = 100,
+				       .group_by = { SLICE_LITERAL("pod") },
+				       .group_by_count = grouped,
+				       .nodes_only = true };
+	struct tree *tree = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(world_ask(world, WORLD_ON_CPU, &params, &tree, &err), 0);
+	assert_int_equal(tree_invert(tree, slice_of(function), width_px, &err), 0);
+	return tree;
+}
+
+static void a_picture_upside_down_needs_only_what_it_shows(void **state)
+{
+	static const char *const functions[] = { "", "f3" };
+
+	add_random_stacks(*state);
+	for (int i = 0; i < 4; i++) {
+		struct tree *whole = turned_around(*state, i & 1, functions[i / 2], 0);
+		struct tree *narrow = turned_around(*state, i & 1, functions[i / 2], 60);
+		struct strbuf expected = { 0 }, got = { 0 };
+
+		render_binary(whole, 60, &expected);
+		render_binary(narrow, 60, &got);
+		assert_int_equal(got.len, expected.len);
+		assert_memory_equal(strbuf_text(&got), strbuf_text(&expected), expected.len);
+		assert_true(narrow->nodes_count < whole->nodes_count);
+		assert_int_equal(narrow->nodes_untrimmed, whole->nodes_count);
+		strbuf_free(&expected);
+		strbuf_free(&got);
+		tree_free(whole);
+		tree_free(narrow);
+	}
 }
 
 #define DEEP 2000
@@ -638,7 +694,7 @@ static void a_tree_turned_around_keeps_to_its_memory(void **state)
 	assert_int_equal(tree->nodes_count, DEEP + 1);
 	tree->arena.budget_bytes = tree->arena.used_bytes + ((size_t)1 << 20);
 	before_kb = peak_kb();
-	assert_int_equal(tree_invert(tree, (struct slice){ 0 }, &err), -ERR_NO_MEMORY);
+	assert_int_equal(tree_invert(tree, (struct slice){ 0 }, 0, &err), -ERR_NO_MEMORY);
 	assert_in_range(peak_kb() - before_kb, 0, 32 << 10);
 	assert_int_equal(tree->nodes_count, DEEP + 1);
 	assert_int_equal(tree->total, DEEP);
@@ -768,6 +824,7 @@ int main(void)
 		TEST(sums_stop_at_the_largest_value),
 		TEST(segments_of_equal_stacks_need_little_memory),
 		TEST(many_groups_with_few_stacks_each_need_little_memory),
+		TEST(a_picture_upside_down_needs_only_what_it_shows),
 		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
 		TEST(query_with_any_memory_answers_right_or_fails_cleanly),

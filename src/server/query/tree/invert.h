@@ -14,10 +14,12 @@
 #include "server/query/tree/tree.h"
 
 /*
- * Replaces nodes, nodes_count, depth_max, total, base, base_total and places; stacks and locations
- * stay. `function` is a name as shown, or empty. ERR_NO_MEMORY when the tree's arena has no room;
- * the tree is as it was then.
+ * Replaces nodes, nodes_count, depth_max, total, base, base_total and places of a tree that is not
+ * trimmed; stacks and locations stay. `function` is a name as shown, or empty. With `width_px` (0 =
+ * none), nodes narrower than half a pixel may be left out, and cut and nodes_untrimmed are filled.
+ * ERR_NO_MEMORY when the tree's arena has no room; the tree is as it was then.
  */
-int tree_invert(struct tree *tree, struct slice function, struct err *err);
+MUST_USE int tree_invert(struct tree *tree, struct slice function, uint32_t width_px,
+			 struct err *err);
 
 #endif

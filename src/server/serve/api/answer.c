@@ -362,7 +362,7 @@ static bool needs_stacks(struct slice format)
  * what others have counts as filtered, so that shares stay shares of everything.
  */
 static int ticket(struct query_request *query, const struct net_request *request,
-		  struct slice format, struct tree *tree, struct err *err)
+		  struct slice format, uint32_t width_px, struct tree *tree, struct err *err)
 {
 	struct slice function = parameters_text(&query->asked, request, "sandwich", "");
 	int64_t total = tree->total;
@@ -375,7 +375,7 @@ static int ticket(struct query_request *query, const struct net_request *request
 			       "%.*s has whole stacks, root to leaf: leave "
 			       "out \"invert\" and \"sandwich\"",
 			       SLICE_FMT(format));
-	rc = tree_invert(tree, function, err);
+	rc = tree_invert(tree, function, slice_is(format, "binary") ? width_px : 0, err);
 	if (!rc)
 		tree->filtered += total - tree->total;
 	return rc;
@@ -421,7 +421,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (!rc)
 		rc = check_found(&query, request, tree->reports > 0, &err);
 	if (!rc)
-		rc = ticket(&query, request, format, tree, &err);
+		rc = ticket(&query, request, format, (uint32_t)size.width, tree, &err);
 	if (!rc && intervals && is_turned(&query, request))
 		rc = err_set(&err, ERR_UNSUPPORTED,
 			     "intervals are of the tree from its roots: leave out \"invert\" and "

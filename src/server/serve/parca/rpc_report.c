@@ -458,7 +458,7 @@ static int answer_tree(struct query_request *query, const struct rpc_report *rpc
 	if (!rc && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
 	if (!rc && rpc->invert)
-		rc = tree_invert(tree, rpc->sandwich, err);
+		rc = tree_invert(tree, rpc->sandwich, 0, err);
 	if (!rc && tree->base && !rpc->is_absolute)
 		report_scale(tree);
 	if (!rc)
