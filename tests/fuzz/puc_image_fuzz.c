@@ -10,6 +10,7 @@
 #include "agent/bpf/shared.h"
 #include "agent/runtime/line_table.h"
 #include "agent/runtime/puc/puc_code.h"
+#include "agent/runtime/puc/puc_text.h"
 #include "agent/runtime/splice.h"
 #include "image_fuzz.h"
 
