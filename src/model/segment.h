@@ -121,6 +121,7 @@ struct segment_buffer {
 	size_t capacity, heads_capacity;
 	void *decompressor;
 	void (*free_decompressor)(void *decompressor);
+	size_t decompressor_bytes; /* its memory, for those who bound theirs */
 };
 void segment_buffer_free(struct segment_buffer *buffer);
 

@@ -36,7 +36,31 @@
 
 #define STOP_GRACE_NS (2 * CLOCK_NS_PER_S)
 #define REQUEST_MEMORY_BYTES_DEFAULT ((size_t)192 << 20)
-#define SPARE_BYTES ((size_t)24 << 20) /* about what the largest pictures need */
+
+/*
+ * What may be kept in memory to be faster the next time, and be in memory at once; 0: the module's
+ * own default. See docs/memory.md.
+ */
+struct sizes {
+	size_t spare_bytes; /* arena_keep_spares: about what the largest pictures need */
+	size_t answer_bytes, index_bytes, part_bytes, compact_bytes, apart_bytes;
+	uint32_t queries; /* at once */
+};
+static const struct sizes sizes_of_many = { .spare_bytes = (size_t)24 << 20,
+					    .answer_bytes = ANSWER_CACHE_BYTES_DEFAULT,
+					    .index_bytes = INDEX_CACHE_BYTES_DEFAULT };
+static const struct sizes sizes_of_one_host = { .spare_bytes = (size_t)8 << 20,
+						.answer_bytes = (size_t)4 << 20,
+						.index_bytes = (size_t)12 << 20,
+						.part_bytes = (size_t)12 << 20,
+						.compact_bytes = (size_t)40 << 20,
+						.apart_bytes = (size_t)12 << 20,
+						.queries = 2 };
+
+static const struct sizes *sizes_of(const struct server_options *options)
+{
+	return options->one_host ? &sizes_of_one_host : &sizes_of_many;
+}
 
 struct server {
 	struct serve serve;
@@ -274,6 +298,8 @@ static int open_disk(struct server *server, const struct server_options *options
 				       .tenant_limits = server->limits,
 				       .tenant_limits_count = server->limits_count,
 				       .moments_ns = options->sample_times_ns,
+				       .cache_bytes = sizes_of(options)->part_bytes,
+				       .compact_bytes = sizes_of(options)->compact_bytes,
 				       .is_stopping = options->is_stopping,
 				       .reserve_bytes = reserve_of(options) };
 	int rc = 0;
@@ -488,10 +514,11 @@ _Static_assert(ADMISSION_RUNNING_MAX + ADMISSION_WAITING_DEFAULT < NET_SERVER_AS
 int server_start(const struct server_options *options, struct server **ret, struct err *err)
 {
 	struct server *server = mem_new(struct server);
+	const struct sizes *sizes = sizes_of(options);
 	int rc;
 
 	mem_bound_heaps();
-	arena_keep_spares(SPARE_BYTES);
+	arena_keep_spares(sizes->spare_bytes);
 	rc = open_access(server, options, err);
 	if (!rc)
 		rc = gather_limits(server, options, err);
@@ -502,18 +529,19 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.tenants = options->tenants;
 	server->serve.no_moments = !options->sample_times_ns;
 	server->serve.queries.limit_bytes = query_memory(options);
+	server->serve.apart_bytes = sizes->apart_bytes;
 	server->serve.memory = &server->memory;
 	server->serve.writes = write_pool_new(&server->memory);
 	if (options->series_label_values)
 		server->serve.guard = label_guard_new(options->series_label_values);
 	server->serve.active = active_queries_new();
-	server->serve.admission = admission_new(0, ADMISSION_WAITING_DEFAULT);
+	server->serve.admission = admission_new(sizes->queries, ADMISSION_WAITING_DEFAULT);
 	if (options->tenants)
 		server->serve.quota = quota_new(limits_of_tenant, server);
 	server->serve.coalesce = coalesce_new(server->serve.admission);
-	server->serve.cache = answer_cache_new(ANSWER_CACHE_BYTES_DEFAULT);
+	server->serve.cache = answer_cache_new(sizes->answer_bytes);
 	server->serve.targets = targets_new();
-	server->serve.indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
+	server->serve.indexes = index_cache_new(sizes->index_bytes);
 	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
 	if (!rc)

@@ -39,6 +39,7 @@ struct server_options {
 	bool web_enable_admin_api;	/* delete without a login */
 	bool tenants;			/* the header X-Scope-OrgID says whose a request is */
 	bool local_files;		/* symbols may come from this host's files (firn up) */
+	bool one_host; /* profiles are mostly one host's: less memory instead of more speed */
 	const char *debuginfo_path;	/* further debug files by build id, or NULL */
 	int64_t debuginfo_retention_ns; /* of uploaded ones, since their last use; 0 = for ever */
 	uint64_t debuginfo_bytes;	/* of them all; 0 = use the percentage */

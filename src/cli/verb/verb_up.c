@@ -337,6 +337,7 @@ static int run(int argc, char **argv)
 	if (server_flags_options(&values.server, &start, &err))
 		return verb_error(&verb_up, &err);
 	start.local_files = true;
+	start.one_host = true;
 	start.own_token = make_own_token();
 	start.is_stopping = verb_is_stopping;
 	code = binary_channel_open(ends, &err);

@@ -48,6 +48,7 @@ struct query_pool {
 
 struct query_limits {
 	size_t memory_bytes;	       /* 0 = default */
+	size_t apart_bytes;	       /* of tries that need not be merged (merge.h); 0 = default */
 	struct query_pool *pool;       /* may be NULL */
 	_Atomic bool *crowded;	       /* set when others hold the pool's memory; may be NULL */
 	int64_t deadline_at_ns;	       /* monotonic; 0 = none */

@@ -43,6 +43,7 @@ struct serve {
 	struct write_pool *writes;
 	struct label_guard *guard; /* of what is written; NULL: none */
 	struct query_pool queries; /* memory of all queries */
+	size_t apart_bytes;	   /* query_limits */
 	struct index_cache *indexes;
 	struct active_queries *active;
 	struct admission *admission;

@@ -7,9 +7,9 @@
  * minutes, hours and days. Invariant: every report of the inputs that no tombstone deletes is in
  * the result once. The result has a temporary name until all of it is on disk.
  *
- * Memory: the dictionaries of one partition, of one input and merged, and maps between them, within
- * the job's limit; counters of its stacks; one block per input; the writer's block index. One input
- * alone is beyond the limit only if what made it was. Blocking; one thread per job.
+ * Memory: the dictionaries of one partition, of one input and merged, maps between them, and one
+ * stripe per input, within the job's limit; counters of its stacks; the writer's block index. One
+ * input alone is beyond the limit only if what made it was. Blocking; one thread per job.
  */
 #ifndef FIRN_SERVER_PERSIST_COMPACT_COMPACT_H
 #define FIRN_SERVER_PERSIST_COMPACT_COMPACT_H
@@ -27,7 +27,7 @@ struct compact_job {
 	const char *dir;
 	const struct part_info *inputs;
 	size_t inputs_count;
-	size_t memory_bytes;		     /* of dictionaries; 0 = COMPACT_MEMORY_BYTES_DEFAULT */
+	size_t memory_bytes;		     /* 0 = COMPACT_MEMORY_BYTES_DEFAULT */
 	uint64_t number;		     /* of the result */
 	enum part_tier tier;		     /* likewise; decides on roll-ups */
 	const struct tombstones *tombstones; /* with numbers below `number`; may be NULL */

@@ -24,6 +24,7 @@ struct input {
 	uint32_t *nodes_of_slots; /* in the merged dictionary */
 	uint32_t slots_count;
 	uint64_t reports;
+	size_t buffer_bytes; /* to read its blocks, one after the other */
 };
 
 struct partition {
@@ -31,7 +32,8 @@ struct partition {
 	struct input *inputs;
 	size_t count;
 	struct dictionary_merge *merge;
-	size_t merged_inputs, maps_bytes; /* so far, and the memory of their maps */
+	size_t merged_inputs; /* so far, and the memory of what stays of each: */
+	size_t maps_bytes, buffers_bytes;
 	struct dictionary merged;
 	bool is_merged;
 	struct report_source *sources; /* inputs that have reports */
@@ -118,6 +120,7 @@ static int count_blocks(struct partition *partition, struct input *input, uint64
 		count_block(input, &block, slots);
 		compaction->reports_deleted += zone.reports - block.reports_count;
 	}
+	input->buffer_bytes = buffer.capacity + buffer.heads_capacity + buffer.decompressor_bytes;
 	segment_buffer_free(&buffer);
 	return rc;
 }
@@ -150,7 +153,8 @@ static int count_input(struct partition *partition, struct input *input, struct 
 static int check_memory(const struct partition *partition, struct err *err)
 {
 	size_t max = partition->compaction->job->memory_bytes;
-	size_t bytes = 2 * dictionary_merge_bytes(partition->merge) + partition->maps_bytes;
+	size_t bytes = 2 * dictionary_merge_bytes(partition->merge) + partition->maps_bytes +
+		       partition->buffers_bytes;
 
 	max = max ? max : COMPACT_MEMORY_BYTES_DEFAULT;
 	if (partition->merged_inputs < 2 || bytes <= max)
@@ -175,6 +179,7 @@ static int merge_input(struct partition *partition, struct input *input, struct 
 		input->nodes_of_slots[s] =
 			input->dictionary.nodes[segment_node(&input->segment, s)];
 	partition->merged_inputs++;
+	partition->buffers_bytes += input->buffer_bytes;
 	partition->maps_bytes +=
 		sizeof(uint32_t) * ((size_t)count + input->segment.view.series_count +
 				    input->segment.view.label_sets_count);

@@ -35,7 +35,7 @@
 #define NODE_COST 50u
 #define SEGMENT_COST 20000u
 #define RUN_COST ((uint64_t)2 << 20)
-#define APART_BYTES ((size_t)96 << 20)	  /* of tries that are all in memory at once */
+#define APART_BYTES ((size_t)96 << 20)	  /* of tries in memory at once, if nothing else is said */
 #define OWN_SUMS ((size_t)4 << 10)	  /* of a segment: freed when they are merged */
 #define FOLD_SUMS ((size_t)128 << 10)	  /* added until a heap is folded, and half of it */
 #define TOGETHER_ROWS ((uint64_t)2 << 20) /* of a segment that is worth several threads */
@@ -659,11 +659,11 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 
 static bool fit_apart(const struct merging *merging)
 {
-	size_t bytes = 0;
+	size_t bytes = 0, max = merging->selection->params->limits.apart_bytes;
 
 	for (size_t i = 0; i < merging->items_count; i++)
 		bytes += merging->items[i].in->segment->stacks_bytes;
-	return bytes <= APART_BYTES;
+	return bytes <= (max ? max : APART_BYTES);
 }
 
 int merge_segments(struct selection *selection, enum merge_how how, struct merge *ret,

@@ -67,6 +67,7 @@ static int begin(struct query_request *query, struct serve *serve,
 	limits->deadline_at_ns = deadline_at_ns;
 	limits->cancelled = request->cancelled;
 	limits->pool = &serve->queries;
+	limits->apart_bytes = serve->apart_bytes;
 	rc = tenant_of(serve, request, &query->tenant, err);
 	begin_ticket(query);
 	if (!rc)

@@ -44,6 +44,20 @@ static void free_scratch(void *data)
 	free(scratch);
 }
 
+static size_t scratch_bytes(const struct scratch *scratch)
+{
+	const struct part_stripe_image *image = &scratch->image;
+
+	return ZSTD_sizeof_DCtx(scratch->decoder) + scratch->stored_capacity +
+	       scratch->raw_capacity + part_heads_bytes(&image->heads) +
+	       image->reports_capacity * (sizeof(*image->reports) + sizeof(*image->last_slots)) +
+	       image->rows_capacity * sizeof(*image->slots) +
+	       image->labels_capacity * sizeof(*image->label_sets) +
+	       image->values_capacity * sizeof(*image->values) +
+	       scratch->moments.capacity * sizeof(*scratch->moments.items) +
+	       scratch->reports_capacity * sizeof(*scratch->reports);
+}
+
 static int scratch_of(struct segment_buffer *buffer, struct scratch **ret, struct err *err)
 {
 	struct scratch *scratch;
@@ -349,6 +363,7 @@ int part_block_read(const struct segment *segment, uint32_t block, enum segment_
 	part_stripe_make_reports(&scratch->image);
 	make_block(segment, partition->series.blocks[segment->level][block].first,
 		   partition->series.zones[segment->level][block].reports, want, scratch, ret);
+	buffer->decompressor_bytes = scratch_bytes(scratch);
 	return 0;
 }
 

@@ -26,6 +26,13 @@ void part_heads_free(struct part_heads *heads)
 	*heads = (struct part_heads){ 0 };
 }
 
+size_t part_heads_bytes(const struct part_heads *heads)
+{
+	size_t per_report = sizeof(*heads->runs) + 2 * sizeof(int64_t) * 3 + 3 * sizeof(uint32_t);
+
+	return heads->reports_capacity * per_report + heads->totals_capacity * sizeof(int64_t);
+}
+
 static void make_room(struct part_heads *heads)
 {
 	uint32_t reports = heads->shape.reports;

@@ -51,6 +51,7 @@ static inline bool part_column_has_totals(const struct part_column_code *code)
 }
 
 void part_heads_free(struct part_heads *heads);
+size_t part_heads_bytes(const struct part_heads *heads); /* of its memory */
 
 /* ERR_CORRUPT, ERR_UNSUPPORTED. */
 MUST_USE int part_heads_decode(struct slice raw, const struct part_stripe_shape *shape,
