@@ -16,6 +16,7 @@ import harness
 from stack_oracle import NOT_LOADED  # noqa: F401
 
 WAIT_S = 60
+NEXT_S = 10  # for each further program; the agent may come to know one that sleeps when it runs
 INTERPRETER = r'msg="interpreter" pid=(\d+)'
 NATIVE = "*"  # in a chain: frames of other languages, one or more
 Frame = collections.namedtuple("Frame", "name file line mapping")
@@ -37,11 +38,11 @@ def is_of(pid, ancestor):
     return pid == ancestor
 
 
-def wait_for_agent(log, running, sign=INTERPRETER, pid=None):
+def wait_for_agent(log, running, sign=INTERPRETER, pid=None, wait_s=WAIT_S):
     """Until the agent, whose log so far is log(), reads the frames of the program, or of one process of it, which
     waits for that. The sign is a pattern whose first group is the process, if it has any. Without it, the log is a
     note."""
-    end = time.monotonic() + WAIT_S
+    end = time.monotonic() + wait_s
     while time.monotonic() < end and running.poll() is None:
         for found in re.finditer(sign, log()):
             if not found.groups() or is_of(int(found[1]), pid or running.pid):
@@ -84,8 +85,8 @@ def record_each(commands, frequency_hz=499, sign=INTERPRETER, waits_for_file=Fal
              "-o", out, "--", "sh", "-c", "\n".join([*lines, "wait"])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said) as running:
         pids = {name: pid_in(f"{gate}.pid", running) for name, gate in gates.items()}
-        for pid in pids.values():
-            wait_for_agent(lambda: text_of(log), running, sign, pid)
+        for i, pid in enumerate(pids.values()):
+            wait_for_agent(lambda: text_of(log), running, sign, pid, NEXT_S if i else WAIT_S)
         for gate in gates.values():
             if waits_for_file:
                 with open(gate, "w"):
