@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-#define DICT_NUMBERS_MAX ((uint32_t)1 << 25) /* of a kind; a writer begins anew long before */
+#define SHARED_DICTS_MAX 500u /* each that is partly known makes a statement longer */
 #define SERVICES_BYTES_MAX ((size_t)64 << 10)
 
 void ch_reading_init(struct ch_reading *reading, struct budget *memory)
@@ -26,11 +26,16 @@ void ch_pins_free(struct ch_pins *pins, struct budget *memory)
 	free(pins);
 }
 
-static void free_dicts(struct ch_reading *reading)
+/* Where the lexicon of the dict at this place comes from. */
+static struct ch_lexicons *lexicons_of(const struct ch_reading *reading, uint32_t at)
+{
+	return reading->store && at < SHARED_DICTS_MAX ? reading->store->lexicons : NULL;
+}
+
+void ch_reading_give_dicts(struct ch_reading *reading)
 {
 	for (uint32_t i = 0; i < reading->dicts_count; i++) {
-		free(reading->dicts[i].frames.ids);
-		free(reading->dicts[i].nodes.ids);
+		ch_lexicon_give(lexicons_of(reading, i), reading->dicts[i].lexicon);
 		free(reading->dicts[i].stacks.ids);
 		free(reading->dicts[i].label_sets.ids);
 	}
@@ -39,6 +44,7 @@ static void free_dicts(struct ch_reading *reading)
 	reading->dicts = NULL;
 	reading->dicts_map = (struct idmap){ 0 };
 	reading->dicts_count = reading->dicts_capacity = 0;
+	reading->dicts_bytes = 0;
 }
 
 static void free_pins(struct ch_reading *reading)
@@ -53,7 +59,7 @@ static void free_pins(struct ch_reading *reading)
 void ch_reading_free(struct ch_reading *reading)
 {
 	free_pins(reading);
-	free_dicts(reading);
+	ch_reading_give_dicts(reading);
 	ch_catalogue_free(&reading->catalogue);
 	strbuf_free(&reading->reports);
 	free(reading->rows);
@@ -64,7 +70,7 @@ void ch_reading_free(struct ch_reading *reading)
 void ch_reading_again(struct ch_reading *reading)
 {
 	free_pins(reading);
-	free_dicts(reading);
+	ch_reading_give_dicts(reading);
 	strbuf_free(&reading->reports);
 	reading->pins = mem_new(struct ch_pins);
 	reading->tables = &reading->pins->tables;
@@ -91,7 +97,7 @@ int ch_too_large(const struct ch_reading *reading, struct err *err)
 
 int ch_pay(struct ch_reading *reading, size_t bytes, struct err *err)
 {
-	size_t all = bytes + tables_bytes(reading->tables);
+	size_t all = bytes + reading->dicts_bytes + tables_bytes(reading->tables);
 
 	if (all > reading->taken && !budget_take(reading->memory, all - reading->taken))
 		return ch_too_large(reading, err);
@@ -101,19 +107,33 @@ int ch_pay(struct ch_reading *reading, size_t bytes, struct err *err)
 	return 0;
 }
 
-uint32_t *ch_number(struct ch_numbers *numbers, uint32_t number)
+static void name(struct ch_reading *reading, struct ch_numbers *numbers, uint32_t number)
 {
-	if (number >= DICT_NUMBERS_MAX)
-		return NULL;
+	if (number >= CH_NUMBERS_MAX)
+		return; /* which no lexicon knows */
 	if (number >= numbers->count) {
 		uint32_t count = number + number / 2 + 64;
 
 		numbers->ids = mem_realloc(numbers->ids, count, sizeof(uint32_t));
 		memset(numbers->ids + numbers->count, 0,
 		       (count - numbers->count) * sizeof(uint32_t));
+		reading->dicts_bytes += (count - numbers->count) * sizeof(uint32_t);
 		numbers->count = count;
 	}
-	return &numbers->ids[number];
+	numbers->ids[number] = CH_NAMED;
+}
+
+void ch_name(struct ch_reading *reading, struct ch_read_dict *dict, uint32_t stack,
+	     uint32_t label_set)
+{
+	if (stack > dict->stacks_max)
+		dict->stacks_max = stack;
+	if (label_set > dict->label_sets_max)
+		dict->label_sets_max = label_set;
+	if (stack)
+		name(reading, &dict->stacks, stack);
+	if (label_set)
+		name(reading, &dict->label_sets, label_set);
 }
 
 static bool dict_equal(const void *context, uint32_t id, const void *key)
@@ -130,13 +150,24 @@ struct ch_read_dict *ch_find_dict(const struct ch_reading *reading, uint64_t id)
 	return at == IDMAP_NONE ? NULL : &reading->dicts[at];
 }
 
-void ch_add_dict(struct ch_reading *reading, uint64_t id)
+struct ch_read_dict *ch_add_dict(struct ch_reading *reading, uint64_t id)
 {
-	if (ch_find_dict(reading, id))
-		return;
+	const struct ch_wanted *wanted = &reading->wanted;
+	struct ch_read_dict *dict = ch_find_dict(reading, id);
+	struct ch_lexicon *lexicon;
+
+	if (dict)
+		return dict;
+	lexicon = ch_lexicon_take(lexicons_of(reading, reading->dicts_count), id,
+				  wanted->one_tenant, wanted->tenant);
+	lock_take(&lexicon->lock);
+	reading->dicts_bytes += ch_lexicon_bytes(lexicon);
+	lock_give(&lexicon->lock);
 	mem_grow(reading->dicts, reading->dicts_count, reading->dicts_capacity);
-	reading->dicts[reading->dicts_count] = (struct ch_read_dict){ .id = id };
+	dict = &reading->dicts[reading->dicts_count];
+	*dict = (struct ch_read_dict){ .id = id, .lexicon = lexicon };
 	idmap_add(&reading->dicts_map, id, reading->dicts_count++);
+	return dict;
 }
 
 void ch_add_services(const struct ch_reading *reading, struct strbuf *sql)

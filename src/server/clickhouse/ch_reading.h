@@ -13,10 +13,13 @@
 #define FIRN_SERVER_CLICKHOUSE_CH_READING_H
 
 #include "model/segment.h"
+#include "server/clickhouse/ch_lexicon.h"
 #include "server/clickhouse/ch_rows.h"
 #include "server/clickhouse/ch_store_int.h"
 
 #define CH_ROWS_BETWEEN_CHECKS 4096u
+
+#define CH_NAMED UINT32_MAX /* a report names the number, and what it is here is not known yet */
 
 /* Numbers of one dictionary, and what they are here, plus one; 0: not known. */
 struct ch_numbers {
@@ -24,11 +27,12 @@ struct ch_numbers {
 	uint32_t count;
 };
 
-/* Of version 1, stacks are numbered as nodes are; of version 2, by themselves. */
+/* A dictionary that reports name: what is known of it, and what of that is in the tables here. */
 struct ch_read_dict {
 	uint64_t id;
-	bool numbers_stacks;
-	struct ch_numbers frames, nodes, stacks, label_sets;
+	struct ch_lexicon *lexicon;
+	uint32_t stacks_max, label_sets_max; /* the largest numbers that reports name */
+	struct ch_numbers stacks, label_sets;
 };
 
 /* What a snapshot keeps until its release. */
@@ -47,6 +51,7 @@ struct ch_reading {
 	struct strbuf reports; /* rows of reports, or of sums */
 	struct ch_read_dict *dicts;
 	uint32_t dicts_count, dicts_capacity;
+	size_t dicts_bytes; /* of all, with lexicons */
 	struct idmap dicts_map;
 	struct ch_pins *pins;
 	struct tables *tables;		/* of the pins */
@@ -68,28 +73,28 @@ void ch_pins_free(struct ch_pins *pins, struct budget *memory); /* accepts NULL 
 
 /* Tables, dictionaries and answers as at the beginning; the catalogue stays. */
 void ch_reading_again(struct ch_reading *reading);
+void ch_reading_give_dicts(struct ch_reading *reading);
 
 int ch_malformed(const char *table, struct err *err);
 int ch_too_large(const struct ch_reading *reading, struct err *err);
 
-/* Pays for `bytes` in all, besides the tables. */
+/* Pays for `bytes` in all, besides the tables and lexicons. */
 int ch_pay(struct ch_reading *reading, size_t bytes, struct err *err);
 
-/* Where the number's id stands; NULL when it is out of bounds. */
-uint32_t *ch_number(struct ch_numbers *numbers, uint32_t number);
-static inline uint32_t ch_known(const struct ch_numbers *numbers, uint32_t number)
+/* A row of a report names them; 0: the empty ones. */
+void ch_name(struct ch_reading *reading, struct ch_read_dict *dict, uint32_t stack,
+	     uint32_t label_set);
+
+/* After ch_translate_dicts: what the number is here, plus one; 0: not known. */
+static inline uint32_t ch_here(const struct ch_numbers *numbers, uint32_t number)
 {
+	if (!number)
+		return 1;
 	return number < numbers->count ? numbers->ids[number] : 0;
 }
 
-/* The node here at which the stack ends, plus one; 0: not known. */
-static inline uint32_t ch_known_stack(const struct ch_read_dict *dict, uint32_t number)
-{
-	return ch_known(dict->numbers_stacks ? &dict->stacks : &dict->nodes, number);
-}
-
 struct ch_read_dict *ch_find_dict(const struct ch_reading *reading, uint64_t id);
-void ch_add_dict(struct ch_reading *reading, uint64_t id);
+struct ch_read_dict *ch_add_dict(struct ch_reading *reading, uint64_t id); /* or finds it */
 
 /* " AND service IN (...)", " AND series IN (...)": of the catalogue, unless these are very many. */
 void ch_add_services(const struct ch_reading *reading, struct strbuf *sql);
@@ -113,11 +118,19 @@ static inline int64_t ch_i64_at(struct slice bytes, uint64_t at)
 	return value;
 }
 
-/* ch_stacks.c: what the dictionaries say, by one statement for each kind of thing. */
+/*
+ * ch_stacks.c: what the dictionaries say, by one statement for each kind of thing that lexicons
+ * lack. Tables get what reports name, when they name it.
+ */
 enum ch_dict_kind { CH_DICT_OF_FRAMES, CH_DICT_OF_STACKS, CH_DICT_OF_LABEL_SETS };
 int ch_read_dicts(struct ch_reading *reading, struct err *err);
+bool ch_dict_statement(const struct ch_reading *reading, enum ch_dict_kind kind,
+		       struct strbuf *sql); /* false: nothing is lacking */
 int ch_take_dict_rows(struct ch_reading *reading, enum ch_dict_kind kind, struct slice rows,
 		      struct err *err);
+
+/* What is named of dictionaries goes into the tables. */
+int ch_translate_dicts(struct ch_reading *reading, struct err *err);
 
 /* ch_reports.c: every report with its rows. The takers work on reading->reports. */
 int ch_read_reports(struct ch_reading *reading, struct err *err);

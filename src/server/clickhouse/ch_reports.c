@@ -61,18 +61,29 @@ static bool take_raw(struct byte_reader *in, bool with_moments, struct raw *ret)
 	return !in->failed;
 }
 
+static int name_rows(struct ch_reading *reading, const struct raw *raw, struct err *err)
+{
+	struct ch_read_dict *dict = ch_add_dict(reading, raw->dict);
+
+	for (uint32_t i = 0; i < raw->rows; i++)
+		ch_name(reading, dict, ch_u32_at(raw->stacks_bytes, i),
+			raw->labels ? ch_u32_at(raw->labels_bytes, i) : 0);
+	return ch_pay(reading, reading->reports.len, err);
+}
+
 int ch_find_dicts(struct ch_reading *reading, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(strbuf_slice(&reading->reports));
 	struct raw raw;
+	int rc = 0;
 
-	while (byte_reader_left(&in)) {
+	while (!rc && byte_reader_left(&in)) {
 		if (!take_raw(&in, wants_moments(reading->query), &raw))
 			return ch_malformed("firn_report", err);
 		if (ch_catalogue_find(&reading->catalogue, raw.series))
-			ch_add_dict(reading, raw.dict);
+			rc = name_rows(reading, &raw, err);
 	}
-	return 0;
+	return rc;
 }
 
 /* False: the dictionary lacks what the report names. */
@@ -82,12 +93,10 @@ static bool translate_rows(struct ch_reading *reading, const struct raw *raw,
 	reading->rows = ch_scratch(reading->rows, raw->rows, &reading->rows_capacity,
 				   sizeof(*reading->rows));
 	for (uint32_t i = 0; i < raw->rows; i++) {
-		uint32_t number = ch_u32_at(raw->stacks_bytes, i), stack = 1, labels = 1;
+		uint32_t set = raw->labels ? ch_u32_at(raw->labels_bytes, i) : 0;
+		uint32_t stack = ch_here(&dict->stacks, ch_u32_at(raw->stacks_bytes, i));
+		uint32_t labels = ch_here(&dict->label_sets, set);
 
-		if (number)
-			stack = ch_known_stack(dict, number);
-		if (raw->labels && ch_u32_at(raw->labels_bytes, i))
-			labels = ch_known(&dict->label_sets, ch_u32_at(raw->labels_bytes, i));
 		if (!stack || !labels)
 			return false;
 		reading->rows[i] = (struct row){ stack - 1, labels - 1 };
@@ -165,7 +174,7 @@ int ch_take_reports(struct ch_reading *reading, struct err *err)
 	struct tables_view view = tables_view_of(&reading->catalogue.tables);
 	uint64_t rows = 0;
 	struct raw raw;
-	int rc = 0;
+	int rc = ch_translate_dicts(reading, err);
 
 	tables_copy_begin(&reading->series_copy, reading->tables, &view);
 	while (!rc && byte_reader_left(&in)) {

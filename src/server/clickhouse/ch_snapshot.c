@@ -86,6 +86,7 @@ int ch_snapshot(struct store *base, const struct store_query *query, struct stor
 	rc = read_all(&reading, err);
 	if (!rc)
 		rc = check(&reading, err);
+	ch_reading_give_dicts(&reading);
 	if (!rc)
 		rc = ch_pay(&reading, 0, err);
 	if (!rc)

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/clickhouse/ch_lexicon.h"
 #include "server/clickhouse/ch_rows.h"
 #include "server/clickhouse/ch_schema.h"
 #include "server/clickhouse/ch_store_int.h"
@@ -41,10 +42,12 @@ METRIC_COUNTER(ch_raw_snapshots, "firn_clickhouse_raw_snapshots_total", "",
 METRIC_COUNTER(ch_unreadable, "firn_clickhouse_reports_unreadable_total", "",
 	       "Reports left out of answers because their stacks are missing");
 
-static struct metric *const metrics[] = { &ch_flushes,		&ch_flush_errors, &ch_flush_seconds,
-					  &ch_rows_inserted,	&ch_reads,	  &ch_read_errors,
-					  &ch_read_bytes,	&ch_up,		  &ch_unreadable,
-					  &ch_summed_snapshots, &ch_raw_snapshots };
+static struct metric *const metrics[] = {
+	&ch_flushes,	  &ch_flush_errors,	&ch_flush_seconds, &ch_rows_inserted,
+	&ch_reads,	  &ch_read_errors,	&ch_read_bytes,	   &ch_up,
+	&ch_unreadable,	  &ch_summed_snapshots, &ch_raw_snapshots, &ch_lexicons_bytes,
+	&ch_lexicon_hits, &ch_lexicon_misses
+};
 
 int ch_store_note(struct ch_store *store, int rc, const struct err *err)
 {
@@ -289,6 +292,7 @@ static void close_store(struct store *base)
 	assert(!store->flushing && !store->queue);
 	ch_client_free(store->client);
 	ch_dict_free(store->dict);
+	ch_lexicons_free(store->lexicons);
 	ledger_fini(&store->ledger);
 	for (size_t i = 0; i < store->tenants_count; i++)
 		free(store->tenants[i].name);
@@ -350,6 +354,7 @@ int ch_store_open(const struct ch_store_options *options, struct store **ret, st
 	store->memory.max_bytes = (int64_t)(options->snapshot_bytes ? options->snapshot_bytes
 								    : SNAPSHOT_BYTES_DEFAULT);
 	store->dict_bytes = options->dict_bytes ? options->dict_bytes : DICT_BYTES_DEFAULT;
+	store->lexicons = ch_lexicons_new(CH_LEXICONS_BYTES_DEFAULT);
 	store->queue_end = &store->queue;
 	lock_init(&store->lock, "clickhouse.store", LOCK_STORE + 10);
 	lock_condition_init(&store->changed);

@@ -23,6 +23,7 @@
 #define CH_DAY_NS (86400 * CLOCK_NS_PER_S)
 
 struct ch_pending;
+struct ch_lexicons; /* ch_lexicon.h */
 
 struct ch_tenant {
 	char *name;
@@ -38,6 +39,7 @@ struct ch_store {
 	size_t tenants_count;
 	uint64_t dict_bytes;
 	struct budget memory; /* of all snapshots together */
+	struct ch_lexicons *lexicons;
 
 	struct lock lock;
 	struct lock_condition changed;

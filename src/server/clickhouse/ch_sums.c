@@ -273,38 +273,50 @@ static bool take_sum(struct byte_reader *in, uint32_t columns, struct sum *ret)
 	return !in->failed && ret->reports && ret->first_ns <= ret->end_ns;
 }
 
+static int name_rows(struct ch_reading *reading, const struct sum *sum, uint32_t columns,
+		     struct err *err)
+{
+	struct ch_read_dict *dict = ch_add_dict(reading, sum->dict);
+
+	for (uint32_t i = 0; i < sum->rows; i++) {
+		struct slice row = slice_tail(sum->bytes, i * row_bytes(columns));
+
+		ch_name(reading, dict, ch_u32_at(row, 0), ch_u32_at(row, 1));
+	}
+	return ch_pay(reading, reading->reports.len, err);
+}
+
 int ch_find_sums_dicts(struct ch_reading *reading, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(strbuf_slice(&reading->reports));
 	uint32_t columns = reading->columns;
 	struct sum sum;
+	int rc = 0;
 
-	while (byte_reader_left(&in)) {
+	while (!rc && byte_reader_left(&in)) {
 		if (!take_sum(&in, columns, &sum))
 			return ch_malformed("firn_report", err);
 		if (sum.dict && ch_catalogue_find(&reading->catalogue, sum.series))
-			ch_add_dict(reading, sum.dict);
+			rc = name_rows(reading, &sum, columns, err);
 	}
-	return 0;
+	return rc;
 }
 
 /* False: the dictionary lacks what the rows name. */
 static bool translate_rows(struct ch_reading *reading, const struct sum *sum, uint32_t columns)
 {
-	const struct ch_read_dict *dict = sum->dict ? ch_find_dict(reading, sum->dict) : NULL;
+	static const struct ch_read_dict none;
+	const struct ch_read_dict *dict = sum->dict ? ch_find_dict(reading, sum->dict) : &none;
 	size_t stride = row_bytes(columns);
 
-	assert(dict || !sum->dict);
+	assert(dict);
 	reading->rows =
 		ch_scratch(reading->rows, sum->rows, &reading->rows_capacity, sizeof(struct row));
 	for (uint32_t i = 0; i < sum->rows; i++) {
 		struct slice row = slice_tail(sum->bytes, i * stride);
-		uint32_t number = ch_u32_at(row, 0), stack = 1, labels = 1;
+		uint32_t stack = ch_here(&dict->stacks, ch_u32_at(row, 0));
+		uint32_t labels = ch_here(&dict->label_sets, ch_u32_at(row, 1));
 
-		if (number)
-			stack = dict ? ch_known_stack(dict, number) : 0;
-		if (ch_u32_at(row, 1))
-			labels = dict ? ch_known(&dict->label_sets, ch_u32_at(row, 1)) : 0;
 		if (!stack || !labels)
 			return false;
 		reading->rows[i] = (struct row){ stack - 1, labels - 1 };
@@ -386,6 +398,7 @@ int ch_take_sums(struct ch_reading *reading, bool *ret_raw, struct err *err)
 	int rc = 0;
 
 	*ret_raw = false;
+	rc = ch_translate_dicts(reading, err);
 	tables_copy_begin(&reading->series_copy, reading->tables, &view);
 	while (!rc && !*ret_raw && byte_reader_left(&in)) {
 		bool is_whole = take_sum(&in, columns, &sum);

@@ -12,78 +12,11 @@
 
 #include <cmocka.h>
 
-#include "server/clickhouse/ch_reading.h"
+#include "put_rows.h"
 #include "server/persist/log/tables_check.h"
 
 #define DICT 77u
 #define START_NS (1000 * CLOCK_NS_PER_S)
-
-static void put_number(struct strbuf *rows, uint32_t number)
-{
-	strbuf_add_u32(rows, number);
-}
-
-static void put_numbers(struct strbuf *rows, uint32_t count, const uint32_t *numbers)
-{
-	strbuf_add_varint(rows, count);
-	for (uint32_t i = 0; i < count; i++)
-		put_number(rows, numbers[i]);
-}
-
-static void put(struct strbuf *rows, const char *text)
-{
-	ch_put_text(rows, slice_of(text));
-}
-
-/* As the statement of ch_series.c orders the columns. */
-static void put_series(struct strbuf *rows, uint64_t id, const char *job, enum column_kind kind,
-		       bool labelled)
-{
-	put(rows, "cpu");
-	put(rows, job);
-	strbuf_add_u64(rows, id);
-	ch_put_u8(rows, labelled);
-	strbuf_add_varint(rows, 1);
-	put(rows, "job");
-	strbuf_add_varint(rows, 1);
-	put(rows, job);
-	strbuf_add_varint(rows, 1);
-	put(rows, "samples");
-	strbuf_add_varint(rows, 1);
-	put(rows, "count");
-	strbuf_add_varint(rows, 1);
-	ch_put_u8(rows, (uint8_t)kind);
-	put(rows, "cpu");
-	put(rows, "nanoseconds");
-	strbuf_add_u64(rows, 1000);
-}
-
-static void put_frame(struct strbuf *rows, uint32_t number, const char *function)
-{
-	strbuf_add_u64(rows, DICT);
-	put_number(rows, number);
-	ch_put_u8(rows, FRAME_NATIVE);
-	ch_put_u8(rows, 0);
-	strbuf_add_u64(rows, 0);
-	put(rows, "/bin/x");
-	put(rows, "");
-	put(rows, function);
-	put(rows, "");
-	put(rows, "x.c");
-	for (int i = 0; i < 3; i++)
-		put_number(rows, 7);
-}
-
-/* What version 2 added to a row of firn_stack. */
-static void put_stacks(struct strbuf *rows, uint32_t first_node, uint32_t nodes,
-		       const uint32_t *ups, uint32_t first_stack, uint32_t stacks,
-		       const uint32_t *ends)
-{
-	put_number(rows, first_node);
-	put_numbers(rows, nodes, ups);
-	put_number(rows, first_stack);
-	put_numbers(rows, stacks, ends);
-}
 
 /* main, and main > work, as stacks 1 and 2; as version 1 writes them. */
 static void give_stacks(struct ch_reading *reading)
@@ -91,8 +24,8 @@ static void give_stacks(struct ch_reading *reading)
 	struct strbuf rows = { 0 };
 	struct err err;
 
-	put_frame(&rows, 1, "main");
-	put_frame(&rows, 2, "work");
+	put_frame(&rows, DICT, 1, "main");
+	put_frame(&rows, DICT, 2, "work");
 	assert_int_equal(ch_take_dict_rows(reading, CH_DICT_OF_FRAMES, strbuf_slice(&rows), &err),
 			 0);
 	strbuf_clear(&rows);
@@ -112,8 +45,8 @@ static void give_dense_stacks(struct ch_reading *reading, bool with_first_flush)
 	struct strbuf rows = { 0 };
 	struct err err;
 
-	put_frame(&rows, 1, "main");
-	put_frame(&rows, 2, "work");
+	put_frame(&rows, DICT, 1, "main");
+	put_frame(&rows, DICT, 2, "work");
 	assert_int_equal(ch_take_dict_rows(reading, CH_DICT_OF_FRAMES, strbuf_slice(&rows), &err),
 			 0);
 	for (int flush = with_first_flush ? 0 : 1; flush < 2; flush++) {
@@ -440,7 +373,7 @@ static int take_dense(uint32_t first_node, uint32_t up, uint32_t frames, uint32_
 
 	begin(&reading, &memory, &every, &series);
 	ch_add_dict(&reading, DICT);
-	put_frame(&rows, 1, "main");
+	put_frame(&rows, DICT, 1, "main");
 	assert_int_equal(ch_take_dict_rows(&reading, CH_DICT_OF_FRAMES, strbuf_slice(&rows), NULL),
 			 0);
 	strbuf_clear(&rows);
