@@ -99,7 +99,10 @@ def record_each(commands, frequency_hz=499, sign=INTERPRETER, waits_for_file=Fal
         harness.run("convert", "--group-by", "pid", recorded, out)
     with gzip.open(out) as file:
         data = file.read()
-    return {name: samples_of(data, pids[name] if len(pids) > 1 else None) for name in commands}
+    if len(commands) == 1:
+        return dict.fromkeys(commands, samples_of(data))
+    found = samples_by_pid(data)
+    return {name: found.get(pid, []) for name, pid in pids.items()}
 
 
 def pid_in(path, running):
@@ -110,9 +113,13 @@ def pid_in(path, running):
     return int(text_of(path))
 
 
-def samples_of(data, pid=None):
-    """Of a pprof profile: [(frames from the root on, count)], of all processes or of one. A place without a name is
-    one frame without one."""
+def samples_of(data):
+    """Of a pprof profile: [(frames from the root on, count)]. A place without a name is one frame without one."""
+    return [sample for samples in samples_by_pid(data).values() for sample in samples]
+
+
+def samples_by_pid(data):
+    """The same by the label of the process, {pid: samples}; 0 = without one."""
     profile = profile_pb2.Profile()
     profile.ParseFromString(data)
     text = profile.string_table
@@ -123,13 +130,15 @@ def samples_of(data, pid=None):
         mapping = mappings.get(location.mapping_id, "")
         frames[location.id] = [Frame(*functions[line.function_id], line.line, mapping)
                                for line in reversed(location.line)] or [Frame("", "", 0, mapping)]
-    return [([frame for at in reversed(sample.location_id) for frame in frames[at]], sample.value[0])
-            for sample in profile.sample if pid is None or is_from(sample, pid, text)]
+    found = collections.defaultdict(list)
+    for sample in profile.sample:
+        stack = [frame for at in reversed(sample.location_id) for frame in frames[at]]
+        found[pid_of(sample, text)].append((stack, sample.value[0]))
+    return found
 
 
-def is_from(sample, pid, text):
-    """True if the label of the process is this one."""
-    return any(text[label.key] == "pid" and str(pid) in (text[label.str], str(label.num)) for label in sample.label)
+def pid_of(sample, text):
+    return next((int(text[label.str] or label.num) for label in sample.label if text[label.key] == "pid"), 0)
 
 
 def names_of(stack, mapping):
