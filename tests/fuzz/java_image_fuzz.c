@@ -131,7 +131,7 @@ static void check_walk(const struct hotspot_process *process, const uint8_t *dat
 	memset(&walk, 0, offsetof(struct walk, memories));
 	memset(walk.memories, 0, sizeof(walk.memories));
 	walk.jvm.process = process->walk;
-	walk.jvm.count = 0;
+	jvm_start(&walk.jvm);
 	walk_start(&walk);
 	walk.at = 0;
 	walk.has_jvm = true;

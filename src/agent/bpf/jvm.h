@@ -72,11 +72,12 @@ static __always_inline __u32 jvm_find_heap(const struct walk *walk)
 	return found;
 }
 
-/* Sets blob, head and proof. */
-static __always_inline bool jvm_find_blob(struct walk *walk)
+/* Reads the blob around pc: sets blob and head. */
+static __always_inline bool jvm_read_blob(struct walk *walk)
 {
 	const struct jvm_layout *layout = &walk->jvm.process.layout;
 	__u32 shift = layout->segment_shift & 31, index = jvm_find_heap(walk);
+	struct jvm_blob *blob = &walk->jvm.blob;
 	const struct jvm_heap *heap;
 	__u64 segment;
 
@@ -86,13 +87,45 @@ static __always_inline bool jvm_find_blob(struct walk *walk)
 	segment = (walk->pc - heap->low) >> shift;
 	if (!jvm_find_block(heap, &segment))
 		return false;
-	walk->jvm.blob = heap->low + (segment << shift) + layout->blob;
-	if (walk_read(walk->jvm.head, JVM_HEAD_BYTES, walk->jvm.blob) ||
-	    walk_read(&walk->jvm.ids, sizeof(walk->jvm.ids), walk->jvm.blob + layout->orig_pc))
+	blob->start = heap->low + (segment << shift) + layout->blob;
+	if (walk_read(walk->jvm.head, JVM_HEAD_BYTES, blob->start) ||
+	    walk_read(&blob->ids, sizeof(blob->ids), blob->start + layout->orig_pc))
 		return false;
-	walk->jvm.object = walk->jvm.blob;
-	walk->jvm.position = walk->pc - walk->jvm.blob;
-	walk->jvm.proof = jvm_proof(walk->jvm.head, walk->jvm.ids);
+	blob->bytes = jvm_head(walk, layout->data, 4);
+	blob->frame_words = jvm_head(walk, layout->frame_size, 4);
+	blob->proof = jvm_proof(walk->jvm.head, blob->ids);
+	return true;
+}
+
+/* Takes one that this sample has read; what is innermost needs its head, too. */
+static __always_inline bool jvm_take_seen(struct walk *walk)
+{
+	WALK_UNROLL
+	for (__u32 i = 0; i < JVM_BLOBS_SEEN; i++) {
+		const struct jvm_blob *seen = &walk->jvm.seen[i];
+
+		if (walk->pc - seen->start < seen->bytes) {
+			walk->jvm.blob = *seen;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Sets blob, and what is sent of the frame. */
+static __always_inline bool jvm_find_blob(struct walk *walk)
+{
+	if (walk->full || !jvm_take_seen(walk)) {
+		__u32 next = walk->jvm.seen_next;
+
+		if (!jvm_read_blob(walk))
+			return false;
+		walk->jvm.seen[row_masked(next, JVM_BLOBS_SEEN - 1)] = walk->jvm.blob;
+		walk->jvm.seen_next = next + 1;
+	}
+	walk->jvm.object = walk->jvm.blob.start;
+	walk->jvm.position = walk->pc - walk->jvm.blob.start;
+	walk->jvm.proof = walk->jvm.blob.proof;
 	return true;
 }
 
@@ -358,19 +391,19 @@ WALK_APART enum stack_end jvm_leave_stub(struct walk *walk)
 static __always_inline void jvm_find_orig_pc(struct walk *walk)
 {
 	const struct jvm_layout *layout = &walk->jvm.process.layout;
-	__u64 end = walk->jvm.blob + jvm_head(walk, layout->data, 4), handler = 0, orig = 0;
+	const struct jvm_blob *blob = &walk->jvm.blob;
+	__u64 handler = 0, orig = 0;
 
-	if (end - walk->pc > JVM_TAIL_BYTES || !layout->deopt ||
-	    walk_read(&handler, sizeof(handler), walk->jvm.blob + layout->deopt))
+	if (blob->start + blob->bytes - walk->pc > JVM_TAIL_BYTES || !layout->deopt ||
+	    walk_read(&handler, sizeof(handler), blob->start + layout->deopt))
 		return;
 	if (layout->deopt_bytes == 4)
-		handler = walk->jvm.blob + (__u32)handler;
+		handler = blob->start + (__u32)handler;
 	if (walk->pc + 1 != handler)
 		return;
 	walk->jvm.position = JVM_NO_POSITION;
-	if (walk_word(walk, walk->sp + (__u32)walk->jvm.ids, &orig) &&
-	    orig - walk->jvm.blob < end - walk->jvm.blob)
-		walk->jvm.position = orig - 1 - walk->jvm.blob;
+	if (walk_word(walk, walk->sp + (__u32)blob->ids, &orig) && orig - blob->start < blob->bytes)
+		walk->jvm.position = orig - 1 - blob->start;
 }
 
 static __always_inline __u64 jvm_complete_at(const struct walk *walk)
@@ -380,19 +413,18 @@ static __always_inline __u64 jvm_complete_at(const struct walk *walk)
 	__u64 bytes = jvm_head(walk, layout->frame_complete, layout->frame_complete_bytes);
 
 	if (layout->code_bytes == 4)
-		code += walk->jvm.blob;
+		code += walk->jvm.blob.start;
 	return bytes >> (8 * layout->frame_complete_bytes - 1) & 1 ? 0 : code + bytes;
 }
 
 static __always_inline enum stack_end jvm_leave_compiled(struct walk *walk)
 {
-	const struct jvm_layout *layout = &walk->jvm.process.layout;
 	enum jvm_frame_state state = JVM_BUILT;
 	__u64 words;
 
 	if (!jvm_find_blob(walk))
 		return walk_out_of_generated(walk);
-	words = jvm_head(walk, layout->frame_size, 4);
+	words = walk->jvm.blob.frame_words;
 	if (words == 0 || words > JVM_FRAME_WORDS_MAX)
 		return jvm_leave_stub(walk);
 	if (walk->full)
@@ -426,6 +458,15 @@ static __always_inline void jvm_note(struct walk *walk)
 		walk->jvm.words[2 * at + 1] = SCRIPT_IN_HEAP;
 	}
 	walk->jvm.count = at + 1;
+}
+
+/* At the start of a walk. */
+static __always_inline void jvm_start(struct walk_jvm *jvm)
+{
+	jvm->count = 0;
+	WALK_UNROLL
+	for (__u32 i = 0; i < JVM_BLOBS_SEEN; i++)
+		jvm->seen[i].bytes = 0;
 }
 
 /* Leaves a frame of generated code, and notes it. */

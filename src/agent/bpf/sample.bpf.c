@@ -489,7 +489,7 @@ WALK_APART void prepare_jvm(struct walk *walk, const struct record_head *head)
 {
 	const struct jvm_process *process = bpf_map_lookup_elem(&jvm_processes, &head->tgid);
 
-	walk->jvm.count = 0;
+	jvm_start(&walk->jvm);
 	walk->has_jvm = process && process->start_ns == head->process_start_ns &&
 			process->exec_id == head->exec_id;
 	if (walk->has_jvm)
@@ -771,6 +771,9 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->process = *process;
 	script->at = first;
 	script->room = SCRIPT_FRAMES_MAX;
+	script->sample = sample->head.at_ns;
+	script_window_reset(&script->frames, 0);
+	script_window_reset(&script->scopes, 0);
 	if (process->kind == SCRIPT_V8) {
 		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
 		if (sample->user_end == STACK_GUESSED_POINTER)

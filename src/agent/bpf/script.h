@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "agent/bpf/script_proof.h"
+#include "agent/bpf/script_window.h"
 #include "agent/bpf/shared.h"
 
 /* Offsets in glibc's struct pthread on x86-64, from the thread pointer on. */
@@ -27,8 +28,6 @@
 #define SCRIPT_KEYS_PER_BLOCK 32u
 #define SCRIPT_KEYS_MAX 1024u
 #define SCRIPT_DTV_AT 8u
-
-#define SCRIPT_FRAME_WORDS 16u /* a power of two */
 
 /* Of LuaJIT (script_lua.h). */
 struct script_lua {
@@ -77,9 +76,29 @@ struct script {
 	struct script_lua lua;
 	struct script_php php;
 	struct script_puc puc;
+	__u64 sample; /* which one, for what was seen in it */
 	__u64 words[SCRIPT_FRAME_WORDS];
 	__u64 proof[SCRIPT_PROOF_WORDS];
+	struct script_window frames; /* as far as they lie side by side */
+	struct script_window scopes; /* of Ruby: the ends of their environments */
+	struct script_seen seen[SCRIPT_SEEN];
 };
+
+/* True if the object was seen in this sample. Sets where it is noted, or to be noted. */
+static __always_inline bool script_is_seen(struct script *script, __u64 object,
+					   enum script_seen_kind kind, struct script_seen **ret)
+{
+	__u64 key = object << 3 | kind;
+	struct script_seen *seen = script_seen_place(script->seen, key);
+
+	*ret = seen;
+	if (seen->key == key && seen->sample == script->sample)
+		return true;
+	seen->key = key;
+	seen->sample = script->sample;
+	seen->proof = seen->more = 0;
+	return false;
+}
 
 /* The slot of a pthread key, whose number the interpreter keeps. */
 static __always_inline bool script_find_key(const struct script *script, __u64 thread, __u64 *ret)
@@ -159,21 +178,30 @@ static __always_inline bool script_start(struct script *script, __u64 thread)
 	return at != 0;
 }
 
+static __always_inline __u64 script_word_of(const __u64 *frame, __u32 at)
+{
+	return frame[at / 8 & (SCRIPT_FRAME_WORDS - 1)];
+}
+
 static __always_inline __u64 script_word(const struct script *script, __u32 at)
 {
-	return script->words[at / 8 & (SCRIPT_FRAME_WORDS - 1)];
+	return script_word_of(script->words, at);
 }
 
 /* Tells an object from another one that came to its place. */
 static __always_inline __u32 script_prove(struct script *script, __u64 object)
 {
 	const struct script_layout *layout = &script->process.layout;
+	struct script_seen *seen;
 
+	if (script_is_seen(script, object, SEEN_CODE, &seen))
+		return (__u32)seen->proof;
 	if (walk_read(script->proof, sizeof(script->proof), object + layout->proof))
 		return 0;
 	if (layout->proof_words < SCRIPT_PROOF_WORDS)
 		script->proof[SCRIPT_PROOF_WORDS - 1] = 0;
-	return script_proof(script->proof);
+	seen->proof = script_proof(script->proof);
+	return (__u32)seen->proof;
 }
 
 static __always_inline void script_put(struct script *script, struct sample *sample, __u64 first,
@@ -196,11 +224,11 @@ static __always_inline bool script_cut(struct script *script, struct sample *sam
 }
 
 /* What the frame says of the end of a run: SCRIPT_ENDS_RUN, SCRIPT_IS_MARK. */
-static __always_inline __u64 script_flags(const struct script *script)
+static __always_inline __u64 script_flags(const struct script *script, const __u64 *frame)
 {
 	const struct script_layout *layout = &script->process.layout;
 	__u32 at = layout->boundary;
-	__u8 value = script_word(script, at) >> 8 * (at & 7);
+	__u8 value = script_word_of(frame, at) >> 8 * (at & 7);
 
 	switch (layout->boundary_kind) {
 	case SCRIPT_EACH_FRAME:
@@ -216,26 +244,28 @@ static __always_inline __u64 script_flags(const struct script *script)
 static __always_inline bool script_frame(struct script *script, struct sample *sample)
 {
 	const struct script_layout *layout = &script->process.layout;
-	__u32 bytes = layout->frame_bytes;
+	__u32 bytes = (layout->frame_bytes + 7u) & ~7u;
 	__u64 object, position, flags;
+	const __u64 *frame;
 
 	if (!script->frame)
 		return false;
 	if (!script->room)
 		return script_cut(script, sample, SCRIPT_TOO_DEEP);
 	script->room--;
-	if (bytes > sizeof(script->words))
-		bytes = sizeof(script->words);
-	if (script->frame & 7 || walk_read(script->words, bytes, script->frame))
+	if (bytes > 8 * SCRIPT_FRAME_WORDS)
+		bytes = 8 * SCRIPT_FRAME_WORDS;
+	if (!script_window_read(&script->frames, script->frame, bytes, SCRIPT_OUTWARDS_IS_DOWN))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
-	flags = script_flags(script);
-	script->frame = script_word(script, layout->previous);
+	frame = script_window_at(&script->frames, script->frame);
+	flags = script_flags(script, frame);
+	script->frame = script_word_of(frame, layout->previous);
 	if (flags & SCRIPT_IS_MARK) {
 		script_put(script, sample, flags, 0);
 		return true;
 	}
-	object = script_word(script, layout->object) & ~(__u64)SCRIPT_FLAGS;
-	position = script_word(script, layout->position);
+	object = script_word_of(frame, layout->object) & ~(__u64)SCRIPT_FLAGS;
+	position = script_word_of(frame, layout->position);
 	if (!layout->position_is_index)
 		position -= object + layout->object_start;
 	script_put(script, sample, object | flags,

@@ -33,16 +33,16 @@
 #define SCRIPT_PERL_STATEMENT_AT 32u /* in a statement: line and file from here on */
 #define SCRIPT_PERL_SUB_AT 32u	     /* in a sub's body: package, code, name */
 
-/* In script.words: a context, and behind it the stack that it is in. */
+/* In a context, and in script.words the stack that it is in. */
 enum script_perl_word {
 	PERL_CONTEXT_KIND = 0,
 	PERL_CONTEXT_STATEMENT = 2,
 	PERL_CONTEXT_RETURN = 6,
 	PERL_CONTEXT_NEXT = 7, /* the next one that is a call, in newer Perls */
-	PERL_STACK_CONTEXTS = 11,
-	PERL_STACK_OUTER = 12,
-	PERL_STACK_TOP = 14,
-	PERL_STACK_TOP_CALL = 15, /* and in the high half, or, in older Perls, here, the kind */
+	PERL_STACK_CONTEXTS = 1,
+	PERL_STACK_OUTER = 2,
+	PERL_STACK_TOP = 4,
+	PERL_STACK_TOP_CALL = 5, /* and in the high half, or, in older Perls, here, the kind */
 };
 
 /* A context's kind, and its flags, whose meaning depends on the kind. */
@@ -63,8 +63,7 @@ static __always_inline bool script_perl_enter(struct script *script, __u64 stack
 	__s32 top;
 
 	script->frame = stack;
-	if (stack & 7 || walk_read(&script->words[SCRIPT_PERL_CONTEXT_BYTES / 8],
-				   SCRIPT_PERL_STACK_BYTES, stack))
+	if (stack & 7 || walk_read(script->words, SCRIPT_PERL_STACK_BYTES, stack))
 		return false;
 	top = (__s32)script->words[PERL_STACK_TOP];
 	script->run = top < 0 ? 0 : SCRIPT_PERL_CONTEXTS_MAX;
@@ -106,11 +105,8 @@ static __always_inline bool script_perl_put(struct script *script, struct sample
 
 /* An object with what tells it from others, on a line. */
 static __always_inline bool script_perl_put_code(struct script *script, struct sample *sample,
-						 __u64 object, enum script_perl_code kind,
-						 __u64 flags, __u32 line)
+						 __u64 object, __u64 proof, __u64 flags, __u32 line)
 {
-	__u64 proof = script_perl_proof(script->proof, kind);
-
 	return script_perl_put(script, sample,
 			       SCRIPT_ADDRESS(object) | flags | proof << SCRIPT_PLACE_SHIFT,
 			       proof >> 32 << 32 | line);
@@ -120,29 +116,53 @@ static __always_inline bool script_perl_put_code(struct script *script, struct s
 static __always_inline bool script_perl_statement(struct script *script, __u32 *ret_line,
 						  __u64 *ret_file)
 {
+	struct script_seen *seen;
+
 	*ret_line = 0;
 	*ret_file = 0;
 	if (!script->limit) /* nothing has run yet */
 		return true;
-	if (walk_read(script->proof, 24, script->limit + SCRIPT_PERL_STATEMENT_AT))
-		return false;
-	*ret_line = script->proof[0] >> 32;
-	*ret_file = script->proof[2];
+	if (!script_is_seen(script, script->limit, SEEN_STATEMENT, &seen)) {
+		if (walk_read(script->proof, 24, script->limit + SCRIPT_PERL_STATEMENT_AT)) {
+			seen->key = 0;
+			return false;
+		}
+		seen->proof = script->proof[0] >> 32;
+		seen->more = script->proof[2];
+	}
+	*ret_line = (__u32)seen->proof;
+	*ret_file = seen->more;
+	return true;
+}
+
+/* What tells a sub from others; false when it is not there. */
+static __always_inline bool script_perl_prove(struct script *script, __u64 sub, __u64 *ret)
+{
+	struct script_seen *seen;
+	__u64 body = 0;
+
+	if (!script_is_seen(script, sub, SEEN_CODE, &seen)) {
+		if (sub & 7 || walk_read(&body, sizeof(body), sub) ||
+		    walk_read(script->proof, sizeof(script->proof), body + SCRIPT_PERL_SUB_AT)) {
+			seen->key = 0;
+			return false;
+		}
+		seen->proof = script_perl_proof(script->proof, PERL_CODE_SUB);
+	}
+	*ret = seen->proof;
 	return true;
 }
 
 /* A sub, by its body: closures of the same code have all that is read of it in common. */
 static __always_inline bool script_perl_sub(struct script *script, struct sample *sample,
-					    __u64 flags)
+					    const __u64 *context, __u64 flags)
 {
-	__u64 sub = script->words[script->process.perl.sub / 8 & 15], body = 0, file;
+	__u64 sub = context[script->process.perl.sub / 8 & 15], file, proof;
 	__u32 line;
 
-	if (!script_perl_statement(script, &line, &file) || sub & 7 ||
-	    walk_read(&body, sizeof(body), sub) ||
-	    walk_read(script->proof, sizeof(script->proof), body + SCRIPT_PERL_SUB_AT))
+	if (!script_perl_statement(script, &line, &file) || !script_perl_prove(script, sub, &proof))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
-	return script_perl_put_code(script, sample, sub, PERL_CODE_SUB, flags, line);
+	return script_perl_put_code(script, sample, sub, proof, flags, line);
 }
 
 /* Code that is in no sub, by the name of its file. */
@@ -159,7 +179,8 @@ static __always_inline bool script_perl_file(struct script *script, struct sampl
 	script->is_brief |= kind != PERL_CODE_PROGRAM;
 	script->proof[0] = script->proof[1] = script->proof[2] = script->proof[3] = 0;
 	walk_read(script->proof, script->process.perl.file_bytes & 31, file);
-	return script_perl_put_code(script, sample, file, kind, flags, line);
+	return script_perl_put_code(script, sample, file, script_perl_proof(script->proof, kind),
+				    flags, line);
 }
 
 /* Behind the outermost context of a stack. */
@@ -188,20 +209,20 @@ static __always_inline bool script_perl_is_loading(const struct script *script)
 
 /* A call: puts its frame, if it is one, and takes the statement outside of it. */
 static __always_inline bool script_perl_call(struct script *script, struct sample *sample,
-					     __s32 index)
+					     const __u64 *context, __s32 index)
 {
-	__u8 kind = script->words[PERL_CONTEXT_KIND];
+	__u8 kind = context[PERL_CONTEXT_KIND];
 	bool is_eval = (kind & PERL_KIND) == PERL_EVAL, goes_on;
-	__u64 flags = script->words[PERL_CONTEXT_RETURN] ? 0 : SCRIPT_ENDS_RUN;
+	__u64 flags = context[PERL_CONTEXT_RETURN] ? 0 : SCRIPT_ENDS_RUN;
 
 	if (is_eval && kind & PERL_EVAL_IS_BLOCK)
 		return true;
 	if (!is_eval && kind & PERL_SUB_IS_FAKE && script->run == index + 1)
 		flags = 0;
-	if (!script->words[PERL_CONTEXT_RETURN])
+	if (!context[PERL_CONTEXT_RETURN])
 		script->run = index;
 	if (!is_eval && flags && script_perl_is_loading(script)) {
-		script->limit = script->words[PERL_CONTEXT_STATEMENT];
+		script->limit = context[PERL_CONTEXT_STATEMENT];
 		return script_perl_file(script, sample, PERL_CODE_BEGIN, flags);
 	}
 	if (is_eval)
@@ -209,10 +230,10 @@ static __always_inline bool script_perl_call(struct script *script, struct sampl
 			script, sample, kind & PERL_EVAL_IS_TEXT ? PERL_CODE_TEXT : PERL_CODE_FILE,
 			flags);
 	else if (!(kind & PERL_SUB_IS_FAKE))
-		goes_on = script_perl_sub(script, sample, flags);
+		goes_on = script_perl_sub(script, sample, context, flags);
 	else
 		return !flags || script_perl_put(script, sample, SCRIPT_IS_MARK | flags, 0);
-	script->limit = script->words[PERL_CONTEXT_STATEMENT];
+	script->limit = context[PERL_CONTEXT_STATEMENT];
 	return goes_on;
 }
 
@@ -221,22 +242,26 @@ static __always_inline bool script_perl_frame(struct script *script, struct samp
 {
 	const struct script_perl_layout *layout = &script->process.perl;
 	__s32 index = script->index;
+	const __u64 *context;
+	__u64 at;
 	__u8 kind;
 
 	if (!script->frame)
 		return false;
 	if (index < 0)
 		return script_perl_leave(script, sample);
+	at = script->words[PERL_STACK_CONTEXTS] + (__u64)index * layout->context_bytes;
 	if (index >= SCRIPT_PERL_CONTEXTS_MAX ||
-	    walk_read(script->words, SCRIPT_PERL_CONTEXT_BYTES,
-		      script->words[PERL_STACK_CONTEXTS] + (__u64)index * layout->context_bytes))
+	    !script_window_read(&script->frames, at, SCRIPT_PERL_CONTEXT_BYTES,
+				SCRIPT_OUTWARDS_IS_DOWN))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
-	kind = script->words[PERL_CONTEXT_KIND] & PERL_KIND;
-	script->index = layout->links_calls ? (__s32)script->words[PERL_CONTEXT_NEXT] : index - 1;
+	context = script_window_at(&script->frames, at);
+	kind = context[PERL_CONTEXT_KIND] & PERL_KIND;
+	script->index = layout->links_calls ? (__s32)context[PERL_CONTEXT_NEXT] : index - 1;
 	if (kind == PERL_SUB || kind == PERL_FORMAT || kind == PERL_EVAL) {
 		if (script->index >= index) /* it is being made */
 			return script_cut(script, sample, SCRIPT_UNREADABLE);
-		return script_perl_call(script, sample, index);
+		return script_perl_call(script, sample, context, index);
 	}
 	return !layout->links_calls || script_cut(script, sample, SCRIPT_UNREADABLE);
 }

@@ -31,7 +31,7 @@
 #define SCRIPT_PHP_GENERATORS_MAX 64
 #define SCRIPT_PHP_GENERATOR_BYTES 512u
 
-/* In script.words: a call frame, the head of its function, the file and lines of that. */
+/* In a call frame, and in script.words the head of its function, the file and lines of that. */
 enum script_php_word {
 	PHP_FRAME_POSITION = 0,
 	PHP_FRAME_GENERATOR = 2, /* whose frame it is */
@@ -70,10 +70,8 @@ static __always_inline bool script_php_is_loop(const struct script_process *proc
 }
 
 /* Reads what tells the function from others; false when it is not there. */
-static __always_inline bool script_php_function(struct script *script)
+static __always_inline bool script_php_read_function(struct script *script, __u64 function)
 {
-	__u64 function = script->words[PHP_FRAME_FUNCTION];
-
 	script->words[PHP_FUNCTION_FILE] = script->words[PHP_FUNCTION_FILE + 1] = 0;
 	if (function & 7 ||
 	    walk_read(&script->words[PHP_FUNCTION_KIND], SCRIPT_PHP_FUNCTION_BYTES, function))
@@ -83,24 +81,52 @@ static __always_inline bool script_php_function(struct script *script)
 			  function + script->process.php.file);
 }
 
-static __always_inline void script_php_put(struct script *script, struct sample *sample)
-{
-	bool is_internal = (__u8)script->words[PHP_FUNCTION_KIND] == PHP_KIND_INTERNAL;
-	__u64 proof = script_php_proof(&script->words[PHP_FUNCTION_NAME]);
-	__u64 object = SCRIPT_ADDRESS(script->words[PHP_FRAME_FUNCTION]);
-	__u32 position = (__u32)script->words[PHP_FRAME_POSITION];
+enum script_php_seen {
+	PHP_SEEN_READ = 1,
+	PHP_SEEN_INTERNAL = 2,
+	PHP_SEEN_NAMELESS = 4,
+};
 
+/* What is known of a function; more is 0 when it is not there. */
+static __always_inline const struct script_seen *script_php_function(struct script *script,
+								     __u64 function)
+{
+	struct script_seen *seen;
+
+	if (script_is_seen(script, function, SEEN_CODE, &seen) ||
+	    !script_php_read_function(script, function))
+		return seen;
+	seen->proof = script_php_proof(&script->words[PHP_FUNCTION_NAME]);
+	seen->more = PHP_SEEN_READ;
+	if ((__u8)script->words[PHP_FUNCTION_KIND] == PHP_KIND_INTERNAL)
+		seen->more |= PHP_SEEN_INTERNAL;
+	if (!script->words[PHP_FUNCTION_NAME])
+		seen->more |= PHP_SEEN_NAMELESS;
+	return seen;
+}
+
+/* A function, or what C has called, at a position. False when it is not there. */
+static __always_inline bool script_php_put(struct script *script, struct sample *sample,
+					   __u64 function, __u32 position, bool is_top)
+{
+	const struct script_seen *seen = script_php_function(script, function);
+	bool is_internal = seen->more & PHP_SEEN_INTERNAL;
+	__u64 proof = seen->proof, object = SCRIPT_ADDRESS(function);
+
+	if (!seen->more)
+		return false;
 	/* The one function in C without a name is where a fiber begins. */
-	if (is_internal && !script->words[PHP_FUNCTION_NAME]) {
+	if (is_internal && seen->more & PHP_SEEN_NAMELESS) {
 		script_put(script, sample, SCRIPT_IS_MARK | SCRIPT_ENDS_RUN, SCRIPT_OTHER_STACK);
-		return;
+		return true;
 	}
 	if (is_internal)
 		position = 0;
-	else if (script->words[PHP_FRAME_FLAGS] & PHP_FLAG_TOP)
+	else if (is_top)
 		object |= SCRIPT_ENDS_RUN;
 	script_put(script, sample, object | proof << SCRIPT_PLACE_SHIFT,
 		   (proof >> 32) << 32 | position);
+	return true;
 }
 
 /* Notes the frame of the generator at hand, in the place that is its. */
@@ -112,12 +138,10 @@ static __always_inline void script_php_put_generator(struct script *script, stru
 	if (walk_read(&frame, sizeof(frame), script->php.generator + frame_at) || frame & 7 ||
 	    walk_read(script->words, SCRIPT_PHP_FRAME_BYTES, frame) ||
 	    script->words[PHP_FRAME_GENERATOR] != script->php.generator ||
-	    !script->words[PHP_FRAME_FUNCTION] || !script_php_function(script)) {
+	    !script->words[PHP_FRAME_FUNCTION] || /* no loop runs it: */
+	    !script_php_put(script, sample, script->words[PHP_FRAME_FUNCTION],
+			    (__u32)script->words[PHP_FRAME_POSITION], false))
 		script_put(script, sample, SCRIPT_IS_CUT, SCRIPT_UNSURE);
-		return;
-	}
-	script->words[PHP_FRAME_FLAGS] &= ~(__u64)PHP_FLAG_TOP; /* no loop runs it */
-	script_php_put(script, sample);
 }
 
 /* One step inwards, from the outermost on. */
@@ -136,15 +160,15 @@ static __always_inline void script_php_generator(struct script *script, struct s
 
 /* The frame at hand is that of no function, at `placeholder`. False when there is no room. */
 static __always_inline bool script_php_delegates(struct script *script, struct sample *sample,
-						 __u64 placeholder)
+						 const __u64 *frame, __u64 placeholder)
 {
 	struct script_php *php = &script->php;
 	__u32 back = 8 * (script->process.php.generator >> 4);
-	__u64 generator = script->words[PHP_FRAME_OBJECT];
+	__u64 generator = frame[PHP_FRAME_OBJECT];
 	__u64 delegate_at = placeholder - generator - back, inner = 0;
 	__u32 count = 0;
 
-	if ((__u8)script->words[PHP_FRAME_FLAGS] != PHP_VALUE_OBJECT || !back ||
+	if ((__u8)frame[PHP_FRAME_FLAGS] != PHP_VALUE_OBJECT || !back ||
 	    delegate_at > SCRIPT_PHP_GENERATOR_BYTES)
 		return true;
 	php->generator = generator;
@@ -169,29 +193,30 @@ static __always_inline bool script_php_delegates(struct script *script, struct s
  */
 static __always_inline bool script_php_frame(struct script *script, struct sample *sample)
 {
-	__u64 frame = script->frame;
+	__u64 at = script->frame, position;
+	const __u64 *frame;
 
 	if (script->php.left) {
 		script_php_generator(script, sample);
 		return true;
 	}
-	if (!frame)
+	if (!at)
 		return false;
 	if (!script->room)
 		return script_cut(script, sample, SCRIPT_TOO_DEEP);
 	script->room--;
-	if (frame & 7 || walk_read(script->words, SCRIPT_PHP_FRAME_BYTES, frame))
+	if (!script_window_read(&script->frames, at, SCRIPT_PHP_FRAME_BYTES,
+				SCRIPT_OUTWARDS_IS_DOWN))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
-	script->frame = script->words[PHP_FRAME_PREVIOUS];
-	if (script->limit)
-		script->words[PHP_FRAME_POSITION] = script->limit;
+	frame = script_window_at(&script->frames, at);
+	script->frame = frame[PHP_FRAME_PREVIOUS];
+	position = script->limit ? script->limit : frame[PHP_FRAME_POSITION];
 	script->limit = 0;
-	if (!script->words[PHP_FRAME_FUNCTION])
-		return script_php_delegates(script, sample, frame);
-	if (!script_php_function(script))
-		return script_cut(script, sample, SCRIPT_UNREADABLE);
-	script_php_put(script, sample);
-	return true;
+	if (!frame[PHP_FRAME_FUNCTION])
+		return script_php_delegates(script, sample, frame, at);
+	return script_php_put(script, sample, frame[PHP_FRAME_FUNCTION], (__u32)position,
+			      frame[PHP_FRAME_FLAGS] & PHP_FLAG_TOP) ||
+	       script_cut(script, sample, SCRIPT_UNREADABLE);
 }
 
 #endif

@@ -23,16 +23,18 @@
 #define SCRIPT_RUBY_STACK_WORDS_MAX (1ull << 28)
 #define SCRIPT_RUBY_SCOPES_MAX 8 /* of blocks within one another */
 
-/* In script.words: a control frame, the end of its environment, the head of an object. */
+/* In a control frame, in the end of its environment; in script.words the head of an object. */
 enum script_ruby_word {
 	RUBY_FRAME_PC = 0,
 	RUBY_FRAME_CODE = 2,
 	RUBY_FRAME_SCOPE = 4,
-	RUBY_SCOPE_METHOD = 8,
-	RUBY_SCOPE_OUTER = 9,
-	RUBY_SCOPE_FLAGS = 10,
-	RUBY_OBJECT = 11, /* flags, then four words */
+	RUBY_SCOPE_METHOD = 0,
+	RUBY_SCOPE_OUTER = 1,
+	RUBY_SCOPE_FLAGS = 2,
+	RUBY_OBJECT = 0, /* flags, then four words */
 };
+
+#define SCRIPT_RUBY_SCOPE_BYTES 24u
 
 enum script_ruby_flag {
 	RUBY_FLAG_LOCAL = 0x2, /* the environment is not within another one */
@@ -67,6 +69,7 @@ static __always_inline bool script_ruby_start(struct script *script, __u64 threa
 		return false;
 	script->frame = script->words[2];
 	script->limit = script->words[0] + 8 * script->words[1];
+	script_window_reset(&script->frames, script->frame);
 	return script->frame >= script->words[0] && script->frame < script->limit;
 }
 
@@ -80,11 +83,9 @@ static __always_inline bool script_ruby_is(const struct script *script, __u32 ki
 	return (script->words[RUBY_OBJECT] & RUBY_OBJECT_KIND) == kind;
 }
 
-/* The method entry of the environment at hand, whose head is read; 0 = it has none. */
-static __always_inline __u64 script_ruby_method(struct script *script)
+/* The method entry that an environment names, whose head is read; 0 = it names none. */
+static __always_inline __u64 script_ruby_read_method(struct script *script, __u64 object)
 {
-	__u64 object = script->words[RUBY_SCOPE_METHOD];
-
 	if (!script_ruby_read_object(script, object))
 		return 0;
 	if (script_ruby_is(script, RUBY_OBJECT_SPECIAL)) {
@@ -95,56 +96,95 @@ static __always_inline __u64 script_ruby_method(struct script *script)
 	return script_ruby_is(script, RUBY_OBJECT_METHOD) ? object : 0;
 }
 
-static __always_inline bool script_ruby_read_scope(struct script *script, __u64 scope)
+/* The same with its proof: more is 0 where there is none. */
+static __always_inline const struct script_seen *script_ruby_method(struct script *script,
+								    __u64 object)
 {
-	return !(scope & 7) && !walk_read(&script->words[RUBY_SCOPE_METHOD], 24, scope - 16);
+	struct script_seen *seen;
+
+	if (script_is_seen(script, object, SEEN_METHOD, &seen))
+		return seen;
+	seen->more = script_ruby_read_method(script, object);
+	if (seen->more)
+		seen->proof = script_ruby_proof(&script->words[RUBY_OBJECT + 1], true);
+	return seen;
+}
+
+/* Instructions, with their proof; the same. */
+static __always_inline const struct script_seen *script_ruby_code(struct script *script, __u64 code)
+{
+	struct script_seen *seen;
+
+	if (script_is_seen(script, code, SEEN_CODE, &seen) ||
+	    !script_ruby_read_object(script, code) || !script_ruby_is(script, RUBY_OBJECT_CODE))
+		return seen;
+	seen->more = code;
+	seen->proof = script_ruby_proof(&script->words[RUBY_OBJECT + 1], false);
+	return seen;
+}
+
+/* The end of an environment; NULL = it cannot be read. */
+static __always_inline const __u64 *script_ruby_scope(struct script *script, __u64 scope)
+{
+	if (!script_window_read(&script->scopes, scope - 16, SCRIPT_RUBY_SCOPE_BYTES,
+				SCRIPT_OUTWARDS_IS_DOWN))
+		return NULL;
+	return script_window_at(&script->scopes, scope - 16);
 }
 
 /* The method entry of the environments around a block. */
-static __always_inline __u64 script_ruby_outer_method(struct script *script)
+static __always_inline const struct script_seen *script_ruby_outer_method(struct script *script,
+									  const __u64 *scope)
 {
+	const struct script_seen *seen = script_ruby_method(script, scope[RUBY_SCOPE_METHOD]);
+
 	WALK_KEEP_LOOP
 	for (int i = 0; i < SCRIPT_RUBY_SCOPES_MAX; i++) {
-		__u64 method = script_ruby_method(script);
-
-		if (method || script->words[RUBY_SCOPE_FLAGS] & RUBY_FLAG_LOCAL ||
-		    !script_ruby_read_scope(script, script->words[RUBY_SCOPE_OUTER] & ~3ull))
-			return method;
+		if (seen->more || scope[RUBY_SCOPE_FLAGS] & RUBY_FLAG_LOCAL)
+			break;
+		scope = script_ruby_scope(script, scope[RUBY_SCOPE_OUTER] & ~3ull);
+		if (!scope)
+			break;
+		seen = script_ruby_method(script, scope[RUBY_SCOPE_METHOD]);
 	}
-	return 0;
+	return seen;
 }
 
 static __always_inline void script_ruby_put(struct script *script, struct sample *sample,
-					    __u64 object, __u64 flags, bool is_method)
+					    const struct script_seen *seen, __u64 flags, __u64 pc)
 {
-	__u64 proof = object ? script_ruby_proof(&script->words[RUBY_OBJECT + 1], is_method) : 0;
-
-	script_put(script, sample, object | flags,
-		   proof << 32 | (__u32)script->words[RUBY_FRAME_PC]);
+	script_put(script, sample, seen->more | flags, seen->proof << 32 | (__u32)pc);
 }
 
 /* A frame that is not a method's own. */
 static __always_inline void script_ruby_put_code(struct script *script, struct sample *sample,
-						 __u32 kind, __u64 flags)
+						 __u64 code, __u64 pc, const __u64 *scope,
+						 __u64 flags)
 {
-	__u64 code = script->words[RUBY_FRAME_CODE], method = 0;
+	__u32 kind = scope[RUBY_SCOPE_FLAGS] & RUBY_FRAME_KIND;
+	const struct script_seen *method = NULL;
+	bool has_method;
 
-	if (!script_ruby_read_object(script, code) || !script_ruby_is(script, RUBY_OBJECT_CODE))
-		code = 0;
-	script_ruby_put(script, sample, code, 0, false);
+	script_ruby_put(script, sample, script_ruby_code(script, code), 0, pc);
 	if (kind != RUBY_FRAME_CLASS && kind != RUBY_FRAME_TOP)
-		method = script_ruby_outer_method(script);
-	if ((!method && !flags) || !script->room)
+		method = script_ruby_outer_method(script, scope);
+	has_method = method && method->more;
+	if ((!has_method && !flags) || !script->room)
 		return;
 	script->room--;
-	script_ruby_put(script, sample, method, flags | SCRIPT_IS_MARK, true);
+	flags |= SCRIPT_IS_MARK;
+	if (has_method)
+		script_ruby_put(script, sample, method, flags, pc);
+	else
+		script_put(script, sample, flags, (__u32)pc);
 }
 
 /* Notes the frame at hand and goes to the one outside of it. False when there is none. */
 static __always_inline bool script_ruby_frame(struct script *script, struct sample *sample)
 {
-	__u32 bytes = script->process.ruby.frame_bytes;
-	__u64 flags, method;
+	__u32 bytes = script->process.ruby.frame_bytes & ~7u;
+	const __u64 *frame, *scope;
+	__u64 flags, code, pc;
 	__u32 kind;
 
 	if (script->frame >= script->limit)
@@ -154,21 +194,31 @@ static __always_inline bool script_ruby_frame(struct script *script, struct samp
 	script->room--;
 	if (bytes > SCRIPT_RUBY_FRAME_BYTES_MAX)
 		bytes = SCRIPT_RUBY_FRAME_BYTES_MAX;
-	if (bytes < 8 || script->frame & 7 || walk_read(script->words, bytes, script->frame) ||
-	    !script_ruby_read_scope(script, script->words[RUBY_FRAME_SCOPE]))
+	if (bytes < 8 ||
+	    !script_window_read(&script->frames, script->frame, bytes, SCRIPT_OUTWARDS_IS_UP))
+		return script_cut(script, sample, SCRIPT_UNREADABLE);
+	frame = script_window_at(&script->frames, script->frame);
+	code = frame[RUBY_FRAME_CODE];
+	pc = frame[RUBY_FRAME_PC];
+	scope = script_ruby_scope(script, frame[RUBY_FRAME_SCOPE]);
+	if (!scope)
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
 	script->frame += bytes;
-	kind = script->words[RUBY_SCOPE_FLAGS] & RUBY_FRAME_KIND;
-	flags = script->words[RUBY_SCOPE_FLAGS] & RUBY_FLAG_FINISH ? SCRIPT_ENDS_RUN : 0;
+	kind = scope[RUBY_SCOPE_FLAGS] & RUBY_FRAME_KIND;
+	flags = scope[RUBY_SCOPE_FLAGS] & RUBY_FLAG_FINISH ? SCRIPT_ENDS_RUN : 0;
 	if (kind == RUBY_FRAME_DUMMY)
 		return true;
-	method = kind == RUBY_FRAME_METHOD || kind == RUBY_FRAME_C_METHOD
-			 ? script_ruby_method(script)
-			 : 0;
-	if (method || kind == RUBY_FRAME_C_METHOD)
-		script_ruby_put(script, sample, method, flags, true);
-	else if (kind != RUBY_FRAME_C_BLOCK)
-		script_ruby_put_code(script, sample, kind, flags);
+	if (kind == RUBY_FRAME_METHOD || kind == RUBY_FRAME_C_METHOD) {
+		const struct script_seen *method =
+			script_ruby_method(script, scope[RUBY_SCOPE_METHOD]);
+
+		if (method->more || kind == RUBY_FRAME_C_METHOD) {
+			script_ruby_put(script, sample, method, flags, pc);
+			return true;
+		}
+	}
+	if (kind != RUBY_FRAME_C_BLOCK)
+		script_ruby_put_code(script, sample, code, pc, scope, flags);
 	else if (flags)
 		script_put(script, sample, flags | SCRIPT_IS_MARK, 0);
 	return true;

@@ -723,6 +723,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->bx_at = 0;
 	walk->part_lost = walk->by_generated = walk->after_call = false;
 	walk->places_count = 0;
+	walk->brief.start = walk->brief.end = 0;
 	trail_start(&walk->trail, walk_kept(walk));
 }
 

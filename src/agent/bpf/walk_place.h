@@ -184,9 +184,12 @@ WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 	if (walk->has_lua)
 		walk_leave_out_lua(walk, span);
 	span->kind = kind;
-	/* The rest may hold only here, or only now. */
-	if (kind != RANGE_TABLE)
-		span->start = span->end = walk->pc;
+	if (kind == RANGE_TABLE)
+		return;
+	/* The rest may hold only now, or only here. */
+	if (is_mapped && !walk->mapping.file.inode && !walk->mapping.file.device)
+		walk->brief = *span;
+	span->start = span->end = walk->pc;
 }
 
 static __always_inline bool walk_is_in(const struct walk *walk, const struct walk_span *span)
@@ -202,6 +205,8 @@ static __always_inline struct walk_span *walk_locate(struct walk *walk)
 
 	if (walk_is_in(walk, span))
 		return span;
+	if (walk_is_in(walk, &walk->brief))
+		return &walk->brief;
 	WALK_UNROLL
 	for (__u32 i = 0; i < WALK_SPANS; i++) {
 		if (walk_is_in(walk, &memory->spans[i])) {

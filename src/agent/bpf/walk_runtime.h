@@ -12,13 +12,25 @@
 
 #define JVM_PEEK_BYTES 64u /* of code around pc, from the byte before it on */
 
+#define JVM_BLOBS_SEEN 4u /* a power of two */
+
+/* What is known of a code blob. */
+struct jvm_blob {
+	__u64 start, bytes; /* up to its data */
+	__u64 ids;
+	__u32 frame_words, proof;
+};
+
 /* Frames of HotSpot's generated code (jvm.h). */
 struct walk_jvm {
 	struct jvm_process process;
-	__u64 blob, object;
+	struct jvm_blob blob;		      /* of the frame at hand */
+	struct jvm_blob seen[JVM_BLOBS_SEEN]; /* in this sample; 0 bytes: none */
+	__u32 seen_next;
+	__u64 object;
 	__u32 position, proof;
-	__u64 head[JVM_HEAD_BYTES / 8];
-	__u64 ids;
+	__u64 head[JVM_HEAD_BYTES / 8]; /* of the blob, if the frame is the innermost */
+	__u64 ids;			/* of a method of the interpreter's */
 	__u64 code[JVM_PEEK_BYTES / 8];
 	__u32 count;	 /* of frames noted */
 	bool is_barrier; /* the frame is none: those before it are in the heap */

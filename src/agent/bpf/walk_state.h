@@ -99,7 +99,7 @@ struct walk {
 	bool part_lost;	   /* of the list of mappings */
 	bool by_generated; /* a frame was left by the frame pointer of generated code */
 	bool after_call;   /* pc is a byte before what runs next, in the call */
-	bool has_jvm;	   /* the user of the walk has set jvm.process, and jvm.count to 0 */
+	bool has_jvm;	   /* the user of the walk has set jvm.process, and called jvm_start */
 	bool has_code;	   /* ... code_key.number, for code of which there are lines */
 	bool has_beam;	   /* ... beam.process and beam.thread, for Erlang's */
 	bool has_lua;	   /* ... lua.layout, and lua.count, lua.thread to 0, for LuaJIT's */
@@ -113,6 +113,7 @@ struct walk {
 	struct walk_memory memories[WALK_MEMORIES];
 	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
 	struct space_mapping mapping;	 /* the last one found */
+	struct walk_span brief;		 /* of generated code, which holds in this walk alone */
 	__u64 code;
 	/* Code that enters generated code without frame pointers; 0 bytes: none. By the user. */
 	__u64 entry_start, entry_bytes;
