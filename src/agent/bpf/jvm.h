@@ -72,6 +72,19 @@ static __always_inline __u32 jvm_find_heap(const struct walk *walk)
 	return found;
 }
 
+/* Near a blob's end is where its deoptimised frames return to. Sets that. */
+static __always_inline void jvm_read_deopt(struct walk *walk)
+{
+	const struct jvm_layout *layout = &walk->jvm.process.layout;
+	struct jvm_blob *blob = &walk->jvm.blob;
+	__u64 deopt = 0;
+
+	if (blob->deopt || blob->start + blob->bytes - walk->pc > JVM_TAIL_BYTES ||
+	    !layout->deopt || walk_read(&deopt, sizeof(deopt), blob->start + layout->deopt))
+		return;
+	blob->deopt = layout->deopt_bytes == 4 ? blob->start + (__u32)deopt : deopt;
+}
+
 /* Reads the blob around pc: sets blob and head. */
 static __always_inline bool jvm_read_blob(struct walk *walk)
 {
@@ -94,6 +107,8 @@ static __always_inline bool jvm_read_blob(struct walk *walk)
 	blob->bytes = jvm_head(walk, layout->data, 4);
 	blob->frame_words = jvm_head(walk, layout->frame_size, 4);
 	blob->proof = jvm_proof(walk->jvm.head, blob->ids);
+	blob->deopt = 0;
+	jvm_read_deopt(walk);
 	return true;
 }
 
@@ -390,16 +405,11 @@ WALK_APART enum stack_end jvm_leave_stub(struct walk *walk)
 /* A frame that is to be deoptimised returns elsewhere, and keeps where it was. */
 static __always_inline void jvm_find_orig_pc(struct walk *walk)
 {
-	const struct jvm_layout *layout = &walk->jvm.process.layout;
 	const struct jvm_blob *blob = &walk->jvm.blob;
-	__u64 handler = 0, orig = 0;
+	__u64 orig = 0;
 
-	if (blob->start + blob->bytes - walk->pc > JVM_TAIL_BYTES || !layout->deopt ||
-	    walk_read(&handler, sizeof(handler), blob->start + layout->deopt))
-		return;
-	if (layout->deopt_bytes == 4)
-		handler = blob->start + (__u32)handler;
-	if (walk->pc + 1 != handler)
+	jvm_read_deopt(walk);
+	if (walk->pc + 1 != blob->deopt)
 		return;
 	walk->jvm.position = JVM_NO_POSITION;
 	if (walk_word(walk, walk->sp + (__u32)blob->ids, &orig) && orig - blob->start < blob->bytes)

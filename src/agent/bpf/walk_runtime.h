@@ -18,6 +18,7 @@
 struct jvm_blob {
 	__u64 start, bytes; /* up to its data */
 	__u64 ids;
+	__u64 deopt; /* where its deoptimised frames return to; 0 = not read */
 	__u32 frame_words, proof;
 };
 

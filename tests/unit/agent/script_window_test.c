@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a window of a process's memory gives is what single reads would give, with fewer of them,
+ * also beside pages that are not there; and what a sample has seen is not seen in the next.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+
+#include <linux/types.h>
+
+#define BASE 0x10000ull
+#define PAGE 4096u
+#define PAGES 4u
+#define FRAME_BYTES 72u
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+static uint64_t memory[PAGES * PAGE / 8];
+static bool is_resident[PAGES];
+static size_t reads, bytes_read;
+
+/* As the kernel reads: all of it, or nothing where a page is missing. */
+static long walk_read(void *to, uint32_t bytes, uint64_t address)
+{
+	reads++;
+	for (uint64_t at = address; at < address + bytes; at++)
+		if (at < BASE || at - BASE >= sizeof(memory) || !is_resident[(at - BASE) / PAGE])
+			return -1;
+	bytes_read += bytes;
+	memcpy(to, (const char *)memory + (address - BASE), bytes);
+	return 0;
+}
+
+#include "agent/bpf/shared.h"
+#include "agent/bpf/script.h"
+
+static int setup(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(memory) / 8; i++)
+		memory[i] = i * 0x9e3779b97f4a7c15ull;
+	for (size_t i = 0; i < PAGES; i++)
+		is_resident[i] = true;
+	reads = bytes_read = 0;
+	return 0;
+}
+
+static void check(struct script_window *window, uint64_t address, uint32_t bytes,
+		  enum script_direction direction)
+{
+	const __u64 *words;
+
+	assert_true(script_window_read(window, address, bytes, direction));
+	words = script_window_at(window, address);
+	assert_memory_equal(words, &memory[(address - BASE) / 8], bytes);
+}
+
+static void frames_side_by_side_take_few_reads(void **state)
+{
+	struct script_window window;
+	uint64_t top = BASE + 2 * PAGE + 1024;
+	size_t frames = 0;
+
+	(void)state;
+	script_window_reset(&window, 0);
+	for (uint64_t at = top; at > BASE + PAGE; at -= FRAME_BYTES + 8, frames++)
+		check(&window, at, FRAME_BYTES, SCRIPT_OUTWARDS_IS_DOWN);
+	assert_true(frames > 60 && reads < frames / 6);
+	reads = 0;
+	script_window_reset(&window, BASE);
+	for (uint64_t at = BASE; at + 64 <= BASE + 2 * PAGE; at += 64)
+		check(&window, at, 64, SCRIPT_OUTWARDS_IS_UP);
+	assert_true(reads <= 12);
+}
+
+static void frames_apart_are_read_alone(void **state)
+{
+	struct script_window window;
+
+	(void)state;
+	script_window_reset(&window, 0);
+	for (uint64_t i = 0; i < 6; i++)
+		check(&window, BASE + (7 - i) * 2000, FRAME_BYTES, SCRIPT_OUTWARDS_IS_DOWN);
+	assert_int_equal(bytes_read, 6 * FRAME_BYTES);
+}
+
+static void a_missing_page_beside_a_frame_does_no_harm(void **state)
+{
+	struct script_window window;
+
+	(void)state;
+	is_resident[0] = is_resident[2] = false;
+	script_window_reset(&window, BASE + PAGE + 16);
+	check(&window, BASE + PAGE + 16, FRAME_BYTES, SCRIPT_OUTWARDS_IS_DOWN);
+	check(&window, BASE + PAGE, 16, SCRIPT_OUTWARDS_IS_DOWN);
+	assert_false(script_window_read(&window, BASE + PAGE - 8, 16, SCRIPT_OUTWARDS_IS_DOWN));
+	assert_false(script_window_read(&window, BASE + PAGE - 8, 16, SCRIPT_OUTWARDS_IS_DOWN));
+	script_window_reset(&window, BASE + 2 * PAGE - 64);
+	check(&window, BASE + 2 * PAGE - 64, 64, SCRIPT_OUTWARDS_IS_UP);
+	assert_false(script_window_read(&window, BASE + 2 * PAGE, 64, SCRIPT_OUTWARDS_IS_UP));
+}
+
+static void a_frame_over_the_end_of_a_page_is_read(void **state)
+{
+	struct script_window window;
+
+	(void)state;
+	script_window_reset(&window, BASE + PAGE - 24);
+	check(&window, BASE + PAGE - 24, FRAME_BYTES, SCRIPT_OUTWARDS_IS_DOWN);
+	script_window_reset(&window, BASE + PAGE - 24);
+	check(&window, BASE + PAGE - 24, FRAME_BYTES, SCRIPT_OUTWARDS_IS_UP);
+	assert_false(script_window_read(&window, BASE + 4, 16, SCRIPT_OUTWARDS_IS_UP));
+}
+
+static void what_is_seen_holds_for_one_sample(void **state)
+{
+	static struct script script = { .process.layout = { .proof_words = 4 }, .sample = 1 };
+	uint32_t proof = script_prove(&script, BASE + 64);
+
+	(void)state;
+	assert_true(proof);
+	assert_int_equal(script_prove(&script, BASE + 64), proof);
+	assert_int_equal(reads, 1);
+	memory[8]++;
+	assert_int_equal(script_prove(&script, BASE + 64), proof);
+	script.sample++;
+	assert_int_not_equal(script_prove(&script, BASE + 64), proof);
+	assert_int_equal(reads, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(frames_side_by_side_take_few_reads, setup),
+		cmocka_unit_test_setup(frames_apart_are_read_alone, setup),
+		cmocka_unit_test_setup(a_missing_page_beside_a_frame_does_no_harm, setup),
+		cmocka_unit_test_setup(a_frame_over_the_end_of_a_page_is_read, setup),
+		cmocka_unit_test_setup(what_is_seen_holds_for_one_sample, setup),
+	};
+
+	return cmocka_run_group_tests_name("script_window", tests, NULL, NULL);
+}
