@@ -91,18 +91,27 @@ static size_t add_character(struct strbuf *out, struct slice text)
 	return len;
 }
 
+/* The bytes from the beginning that stand as they are, copied. */
+static size_t copy_plain(char *to, struct slice text)
+{
+	size_t len = 0;
+
+	for (; len < text.len && plain((unsigned char)text.data[len]); len++)
+		to[len] = text.data[len];
+	return len;
+}
+
 static void add_quoted(struct strbuf *out, struct slice text)
 {
 	size_t at = 0;
 
 	strbuf_add_byte(out, '"');
-	while (at < text.len) {
-		size_t run = at;
+	for (;;) {
+		struct slice rest = slice_tail(text, at);
+		size_t run = copy_plain(strbuf_reserve(out, rest.len + 1), rest);
 
-		while (run < text.len && plain((unsigned char)text.data[run]))
-			run++;
-		strbuf_add(out, text.data + at, run - at);
-		at = run;
+		out->len += run;
+		at += run;
 		if (at == text.len)
 			break;
 		if ((unsigned char)text.data[at] < 0x80)

@@ -124,43 +124,66 @@ static uint32_t classify(const struct ch_reading *reading, uint32_t *classes)
 	return count;
 }
 
+/* What rows are told apart by, besides dictionary and stack: a constant key costs as any other. */
+struct sum_keys {
+	uint32_t *classes; /* by item */
+	bool by_item;	   /* too many classes to say which, or all different */
+	bool by_class, by_step, by_labels;
+};
+
+static struct sum_keys keys_of(const struct ch_reading *reading)
+{
+	uint32_t count = reading->catalogue.count;
+	struct sum_keys keys = { .classes = mem_new_array(uint32_t, count),
+				 .by_step = reading->query->step_ns != 0,
+				 .by_labels = any_labelled(&reading->catalogue) };
+	uint32_t classes_count = classify(reading, keys.classes);
+
+	keys.by_class = classes_count > 1;
+	keys.by_item = keys.by_class && (count > CH_IDS_MAX || classes_count == count);
+	return keys;
+}
+
+static void add_first_id(const struct ch_reading *reading, struct strbuf *sql)
+{
+	strbuf_addf(sql, "toUInt64(%llu)", (unsigned long long)reading->catalogue.items[0].id);
+}
+
 /* The series that stands for a row's class. */
-static void add_class(const struct ch_reading *reading, struct strbuf *sql)
+static void add_class(const struct ch_reading *reading, const struct sum_keys *keys,
+		      struct strbuf *sql)
 {
 	const struct ch_series *items = reading->catalogue.items;
 	uint32_t count = reading->catalogue.count;
-	uint32_t *classes = mem_new_array(uint32_t, count);
-	uint32_t classes_count = classify(reading, classes);
 
-	if (count > CH_IDS_MAX || classes_count == count) {
-		strbuf_add_text(sql, "series"); /* too many to be told which, or none alike */
-	} else if (classes_count == 1) {
-		strbuf_addf(sql, "toUInt64(%llu)", (unsigned long long)items[0].id);
-	} else {
-		strbuf_add_text(sql, "transform(series, [");
-		for (uint32_t i = 0; i < count; i++)
-			strbuf_addf(sql, "%stoUInt64(%llu)", i ? "," : "",
-				    (unsigned long long)items[i].id);
-		strbuf_add_text(sql, "], [");
-		for (uint32_t i = 0; i < count; i++)
-			strbuf_addf(sql, "%stoUInt64(%llu)", i ? "," : "",
-				    (unsigned long long)items[classes[i]].id);
-		strbuf_add_text(sql, "], toUInt64(0))");
+	if (keys->by_item) {
+		strbuf_add_text(sql, "series");
+		return;
 	}
-	free(classes);
+	if (!keys->by_class) {
+		add_first_id(reading, sql);
+		return;
+	}
+	strbuf_add_text(sql, "transform(series, [");
+	for (uint32_t i = 0; i < count; i++)
+		strbuf_addf(sql, "%stoUInt64(%llu)", i ? "," : "", (unsigned long long)items[i].id);
+	strbuf_add_text(sql, "], [");
+	for (uint32_t i = 0; i < count; i++)
+		strbuf_addf(sql, "%stoUInt64(%llu)", i ? "," : "",
+			    (unsigned long long)items[keys->classes[i]].id);
+	strbuf_add_text(sql, "], toUInt64(0))");
 }
 
 /* " AS a, .. AS d": a report's times, its class and step. */
-static void add_report(const struct ch_reading *reading, struct strbuf *sql)
+static void add_report(const struct ch_reading *reading, const struct sum_keys *keys,
+		       struct strbuf *sql)
 {
 	strbuf_add_text(sql, "SELECT ");
-	add_class(reading, sql);
+	add_class(reading, keys, sql);
 	strbuf_add_text(sql, " AS c, toUnixTimestamp64Nano(start) AS a, a + duration AS b, "
 			     "duration AS d, arrayMax(arrayMap(x -> abs(x), totals)) AS m");
-	if (reading->query->step_ns)
+	if (keys->by_step)
 		strbuf_addf(sql, ", intDiv(a, %lld) AS t", (long long)reading->query->step_ns);
-	else
-		strbuf_add_text(sql, ", 0 AS t");
 }
 
 static void add_from(const struct ch_reading *reading, struct strbuf *sql)
@@ -177,41 +200,69 @@ static void add_each(struct strbuf *sql, uint32_t columns, const char *before, c
 		strbuf_addf(sql, ", %s%u%s", before, i, after);
 }
 
-static void add_stacks(const struct ch_reading *reading, uint32_t columns, struct strbuf *sql)
+/* " GROUP BY .., dict": `inside` also by what rows of a report differ in. */
+static void add_group(const struct sum_keys *keys, bool inside, struct strbuf *sql)
 {
-	bool labelled = any_labelled(&reading->catalogue);
+	strbuf_addf(sql, " GROUP BY %s%sdict%s%s", keys->by_class ? "c, " : "",
+		    keys->by_step ? "t, " : "", inside ? ", st" : "",
+		    inside && keys->by_labels ? ", ls" : "");
+}
 
-	strbuf_add_text(sql, "SELECT c, dict, minIf(lo, st = " EXTRA "), maxIf(hi, st = " EXTRA
-			     "), sumIf(du, st = " EXTRA "), maxIf(lg, st = " EXTRA
-			     "), sumIf(n, st = " EXTRA "), maxIf(mo, st = " EXTRA
-			     "), groupArrayIf(tuple(st, ls");
-	add_each(sql, columns, "s", "");
-	strbuf_add_text(sql,
-			"), st != " EXTRA ") FROM (SELECT c, t, dict, st, ls, min(a) AS lo, "
-			"max(b) AS hi, sum(d) AS du, max(d) AS lg, count() AS n, max(m) AS mo");
-	for (uint32_t i = 0; i < columns; i++)
-		strbuf_addf(sql, ", sum(v%u) AS s%u", i, i);
+/* Rows of reports, with the one more. */
+static void add_joined(const struct ch_reading *reading, const struct sum_keys *keys,
+		       uint32_t columns, struct strbuf *sql)
+{
 	strbuf_add_text(sql, " FROM (");
-	add_report(reading, sql);
+	add_report(reading, keys, sql);
 	strbuf_add_text(sql, ", dict, length(stacks) AS z, arrayPushBack(stacks, toUInt32(" EXTRA
-			     ")) AS sx, ");
-	strbuf_add_text(sql, labelled ? "arrayResize(lsets, z + 1, toUInt32(0)) AS lx"
-				      : "toUInt32(0) AS ls");
+			     ")) AS sx");
+	if (keys->by_labels)
+		strbuf_add_text(sql, ", arrayResize(lsets, z + 1, toUInt32(0)) AS lx");
 	for (uint32_t i = 0; i < columns; i++)
 		strbuf_addf(sql,
 			    ", arrayResize(arraySlice(vals, 1 + %u * z, z), z + 1, toInt64(0)) "
 			    "AS x%u",
 			    i, i);
 	add_from(reading, sql);
-	strbuf_addf(sql, ") ARRAY JOIN sx AS st%s", labelled ? ", lx AS ls" : "");
+	strbuf_addf(sql, ") ARRAY JOIN sx AS st%s", keys->by_labels ? ", lx AS ls" : "");
 	for (uint32_t i = 0; i < columns; i++)
 		strbuf_addf(sql, ", x%u AS v%u", i, i);
-	strbuf_add_text(sql, " GROUP BY c, t, dict, st, ls) GROUP BY c, t, dict");
+}
+
+static void add_stacks(const struct ch_reading *reading, uint32_t columns, struct strbuf *sql)
+{
+	struct sum_keys keys = keys_of(reading);
+
+	strbuf_add_text(sql, "SELECT ");
+	if (keys.by_class)
+		strbuf_add_text(sql, "c");
+	else
+		add_first_id(reading, sql);
+	strbuf_addf(sql,
+		    ", dict, minIf(lo, st = " EXTRA "), maxIf(hi, st = " EXTRA
+		    "), sumIf(du, st = " EXTRA "), maxIf(lg, st = " EXTRA "), sumIf(n, st = " EXTRA
+		    "), maxIf(mo, st = " EXTRA "), groupArrayIf(tuple(st, %s",
+		    keys.by_labels ? "ls" : "toUInt32(0)");
+	add_each(sql, columns, "s", "");
+	strbuf_add_text(sql, "), st != " EXTRA ") FROM (SELECT ");
+	strbuf_addf(sql, "%s%sdict, st%s", keys.by_class ? "c, " : "", keys.by_step ? "t, " : "",
+		    keys.by_labels ? ", ls" : "");
+	strbuf_add_text(sql, ", min(a) AS lo, max(b) AS hi, sum(d) AS du, max(d) AS lg, "
+			     "count() AS n, max(m) AS mo");
+	for (uint32_t i = 0; i < columns; i++)
+		strbuf_addf(sql, ", sum(v%u) AS s%u", i, i);
+	add_joined(reading, &keys, columns, sql);
+	add_group(&keys, true, sql);
+	strbuf_add_text(sql, ")");
+	add_group(&keys, false, sql);
+	free(keys.classes);
 }
 
 static void add_heads(const struct ch_reading *reading, bool summed, uint32_t columns,
 		      struct strbuf *sql)
 {
+	struct sum_keys keys = keys_of(reading);
+
 	strbuf_addf(sql,
 		    summed ? "SELECT c, toUInt64(0), min(a), max(b), sum(d), max(d), count(), "
 			     "max(m), [tuple(toUInt32(0), toUInt32(0)"
@@ -220,10 +271,11 @@ static void add_heads(const struct ch_reading *reading, bool summed, uint32_t co
 	for (uint32_t i = 1; i <= columns; i++)
 		strbuf_addf(sql, summed ? ", sum(totals[%u])" : ", totals[%u]", i);
 	strbuf_add_text(sql, ")] FROM (");
-	add_report(reading, sql);
+	add_report(reading, &keys, sql);
 	strbuf_add_text(sql, ", series, totals");
 	add_from(reading, sql);
 	strbuf_add_text(sql, summed ? ") GROUP BY c, t" : ") ORDER BY series, a");
+	free(keys.classes);
 }
 
 /* The empty set for a report without labels; none for a report without rows. */
