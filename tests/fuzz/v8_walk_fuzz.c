@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process's memory that is not what V8 keeps there: the walk leaves its frames within its bounds,
+ * also where the innermost function begins or ends, and the functions that are found of them belong
+ * to frames of the walk. The first bytes choose registers and layout.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+
+#include "image_fuzz.h"
+
+#define HEAD_BYTES 16u
+#define STEPS_MAX 600u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline long walk_read_registers(__u64 *to)
+{
+	return walk_read(to, 168, BASE);
+}
+
+#include "../unit/walk/without_files.h"
+#include "agent/bpf/script_v8.h"
+
+static bool walk_ask(struct walk *walk)
+{
+	(void)walk;
+	return false;
+}
+
+static uint64_t address_at(const uint8_t *data)
+{
+	return BASE + (data[0] | (uint32_t)data[1] << 8);
+}
+
+static void walk_out(struct walk *walk, struct sample *sample, const uint8_t *data)
+{
+	uint32_t count = 0;
+
+	memset(walk, 0, sizeof(*walk));
+	walk_start(walk);
+	walk->has_v8 = walk->notes_places = walk->full = true;
+	walk->at = sample->kernel_count = data[8] & 3;
+	walk->pc = address_at(data);
+	walk->sp = address_at(data + 2);
+	walk->fp = address_at(data + 4);
+	while (walk_frame(walk, sample))
+		if (count++ > STEPS_MAX)
+			abort();
+	if (walk->at > SAMPLE_FRAMES_MAX || walk->places_count > WALK_PLACES_MAX)
+		abort();
+	sample->user_count = walk->at - sample->kernel_count;
+	for (uint32_t i = 0; i < walk->places_count; i++)
+		if (walk->places[i].at < sample->kernel_count || walk->places[i].at >= walk->at)
+			abort();
+}
+
+static void take_functions(struct walk *walk, struct sample *sample, const uint8_t *data)
+{
+	static struct script script;
+	uint32_t first = sample->kernel_count + sample->user_count;
+
+	memset(&script, 0, sizeof(script));
+	script.at = first;
+	script.process.v8 = (struct script_v8_layout){ .function = -16,
+						       .bytecode_array = -24,
+						       .bytecode_offset = data[9] & 1 ? -40 : -32,
+						       .shared = 8u * (data[10] & 7),
+						       .proof = 8u * (data[11] & 7) };
+	for (uint32_t i = 0; i < walk->places_count; i++)
+		script_v8_frame(&script, walk, i, sample);
+	if (script.at > SAMPLE_WORDS_MAX || script.at - first > 2 * walk->places_count)
+		abort();
+	for (uint32_t at = first; at < script.at; at += 2)
+		if (sample->frames[at] >> SCRIPT_PLACE_SHIFT >= sample->user_count)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct walk walk;
+	static struct sample sample;
+
+	if (size < HEAD_BYTES)
+		return 0;
+	image = data + HEAD_BYTES;
+	image_bytes = size - HEAD_BYTES;
+	walk_out(&walk, &sample, data);
+	take_functions(&walk, &sample, data);
+	return 0;
+}
