@@ -693,8 +693,6 @@ WALK_APART void take_perl_frames(struct task_struct *task, struct scratch *scrat
 	if (script_perl_start(script, task->thread.fsbase) &&
 	    bpf_loop(PERL_CONTEXTS_MAX, next_perl_frame, &scratch, 0) == PERL_CONTEXTS_MAX)
 		script_perl_end(script, sample_at_hand(scratch));
-	if (script->is_brief)
-		wake_for_code(scratch, sample_at_hand(scratch)->head.at_ns);
 }
 
 #define LUA_STEPS_MAX (2 * SCRIPT_FRAMES_MAX + 2 * WALK_LUA_PLACES)
@@ -772,6 +770,7 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->at = first;
 	script->room = SCRIPT_FRAMES_MAX;
 	script->sample = sample->head.at_ns;
+	script_had_start(&script->had, sample->head.tgid, script->sample);
 	script_window_reset(&script->frames, 0);
 	script_window_reset(&script->scopes, 0);
 	if (process->kind == SCRIPT_V8) {
@@ -792,6 +791,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;
 	sample->script_words = script->at - first;
+	if (script->had.is_new)
+		wake_for_code(scratch, script->sample);
 }
 
 /* For kernels without bpf_loop: the kernel's own walk along frame pointers. */

@@ -69,8 +69,7 @@ struct script {
 	__s32 index; /* of Perl: the next context of the stack, which is `frame`; of LuaJIT: the
 			next place */
 	__s32 run;   /* ... and the outermost one that a run of this stack was seen to begin with */
-	bool is_brief; /* of Perl: some of it is gone soon, with its name */
-	__u32 at;      /* where its words go in sample.frames */
+	__u32 at;    /* where its words go in sample.frames */
 	__u32 room;
 	struct script_process process;
 	struct script_lua lua;
@@ -82,6 +81,7 @@ struct script {
 	struct script_window frames; /* as far as they lie side by side */
 	struct script_window scopes; /* of Ruby: the ends of their environments */
 	struct script_seen seen[SCRIPT_SEEN];
+	struct script_had had;
 };
 
 /* True if the object was seen in this sample. Sets where it is noted, or to be noted. */
@@ -98,6 +98,24 @@ static __always_inline bool script_is_seen(struct script *script, __u64 object,
 	seen->sample = script->sample;
 	seen->proof = seen->more = 0;
 	return false;
+}
+
+/* Notes what was read of the object: proof and object are what the agent knows it by. */
+static __always_inline void script_keep(struct script *script, struct script_seen *seen,
+					__u64 proof, __u64 more)
+{
+	seen->proof = proof;
+	seen->more = more;
+	script_had_note(&script->had, proof ^ seen->key * SCRIPT_PROOF_MIX);
+}
+
+/* The same of one that has copies, which have the proof in common. */
+static __always_inline void script_keep_copy(struct script *script, struct script_seen *seen,
+					     __u64 proof, __u64 more)
+{
+	seen->proof = proof;
+	seen->more = more;
+	script_had_note(&script->had, proof);
 }
 
 /* The slot of a pthread key, whose number the interpreter keeps. */
@@ -200,7 +218,7 @@ static __always_inline __u32 script_prove(struct script *script, __u64 object)
 		return 0;
 	if (layout->proof_words < SCRIPT_PROOF_WORDS)
 		script->proof[SCRIPT_PROOF_WORDS - 1] = 0;
-	seen->proof = script_proof(script->proof);
+	script_keep(script, seen, script_proof(script->proof), 0);
 	return (__u32)seen->proof;
 }
 

@@ -80,7 +80,6 @@ static __always_inline bool script_perl_start(struct script *script, __u64 threa
 
 	script->frame = 0;
 	script->limit = 0;
-	script->is_brief = false;
 	if (script->process.state_form != SCRIPT_STATE_GLOBAL &&
 	    (!script_find_state(script, thread, &at) || walk_read(&state, sizeof(state), at) ||
 	     !state))
@@ -147,7 +146,7 @@ static __always_inline bool script_perl_prove(struct script *script, __u64 sub, 
 			seen->key = 0;
 			return false;
 		}
-		seen->proof = script_perl_proof(script->proof, PERL_CODE_SUB);
+		script_keep_copy(script, seen, script_perl_proof(script->proof, PERL_CODE_SUB), 0);
 	}
 	*ret = seen->proof;
 	return true;
@@ -169,18 +168,18 @@ static __always_inline bool script_perl_sub(struct script *script, struct sample
 static __always_inline bool script_perl_file(struct script *script, struct sample *sample,
 					     enum script_perl_code kind, __u64 flags)
 {
-	__u64 file;
+	__u64 file, proof;
 	__u32 line;
 
 	if (!script_perl_statement(script, &line, &file))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
 	if (!file) /* nothing of it runs yet */
 		return true;
-	script->is_brief |= kind != PERL_CODE_PROGRAM;
 	script->proof[0] = script->proof[1] = script->proof[2] = script->proof[3] = 0;
 	walk_read(script->proof, script->process.perl.file_bytes & 31, file);
-	return script_perl_put_code(script, sample, file, script_perl_proof(script->proof, kind),
-				    flags, line);
+	proof = script_perl_proof(script->proof, kind);
+	script_had_note(&script->had, proof);
+	return script_perl_put_code(script, sample, file, proof, flags, line);
 }
 
 /* Behind the outermost context of a stack. */

@@ -92,16 +92,16 @@ static __always_inline const struct script_seen *script_php_function(struct scri
 								     __u64 function)
 {
 	struct script_seen *seen;
+	__u64 what = PHP_SEEN_READ;
 
 	if (script_is_seen(script, function, SEEN_CODE, &seen) ||
 	    !script_php_read_function(script, function))
 		return seen;
-	seen->proof = script_php_proof(&script->words[PHP_FUNCTION_NAME]);
-	seen->more = PHP_SEEN_READ;
 	if ((__u8)script->words[PHP_FUNCTION_KIND] == PHP_KIND_INTERNAL)
-		seen->more |= PHP_SEEN_INTERNAL;
+		what |= PHP_SEEN_INTERNAL;
 	if (!script->words[PHP_FUNCTION_NAME])
-		seen->more |= PHP_SEEN_NAMELESS;
+		what |= PHP_SEEN_NAMELESS;
+	script_keep_copy(script, seen, script_php_proof(&script->words[PHP_FUNCTION_NAME]), what);
 	return seen;
 }
 

@@ -101,12 +101,14 @@ static __always_inline const struct script_seen *script_ruby_method(struct scrip
 								    __u64 object)
 {
 	struct script_seen *seen;
+	__u64 method;
 
 	if (script_is_seen(script, object, SEEN_METHOD, &seen))
 		return seen;
-	seen->more = script_ruby_read_method(script, object);
-	if (seen->more)
-		seen->proof = script_ruby_proof(&script->words[RUBY_OBJECT + 1], true);
+	method = script_ruby_read_method(script, object);
+	if (method)
+		script_keep(script, seen, script_ruby_proof(&script->words[RUBY_OBJECT + 1], true),
+			    method);
 	return seen;
 }
 
@@ -118,8 +120,7 @@ static __always_inline const struct script_seen *script_ruby_code(struct script 
 	if (script_is_seen(script, code, SEEN_CODE, &seen) ||
 	    !script_ruby_read_object(script, code) || !script_ruby_is(script, RUBY_OBJECT_CODE))
 		return seen;
-	seen->more = code;
-	seen->proof = script_ruby_proof(&script->words[RUBY_OBJECT + 1], false);
+	script_keep(script, seen, script_ruby_proof(&script->words[RUBY_OBJECT + 1], false), code);
 	return seen;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * script_window - reads an interpreter's frames many at a time, where they lie side by side; and
- * keeps what a sample has read of an object, which most stacks have in several frames.
+ * keeps what a sample has read of an object, which most stacks have in several frames; and knows
+ * what earlier samples had.
  *
  * A read of another process's memory costs several times what a frame costs else. A window is one
  * read of one thread, which is stopped: what it holds is what single reads would give. It ends with
@@ -111,6 +112,31 @@ struct script_seen {
 	__u64 sample; /* in which one: it may be another object in the next */
 	__u64 proof, more;
 };
+
+#define SCRIPT_HAD 4096u      /* a power of two */
+#define SCRIPT_HAD_NS_LOG2 33 /* what was had this long ago, some 8 s, is new again */
+
+/* Hashes of what samples of this CPU had, so that the agent hears at once of what they had not. */
+struct script_had {
+	__u64 salt;  /* the process, and the time */
+	bool is_new; /* some of the sample at hand */
+	__u32 tags[SCRIPT_HAD];
+};
+
+static __always_inline void script_had_start(struct script_had *had, __u32 tgid, __u64 now_ns)
+{
+	had->salt = (__u64)tgid << 32 | (__u32)(now_ns >> SCRIPT_HAD_NS_LOG2);
+	had->is_new = false;
+}
+
+static __always_inline void script_had_note(struct script_had *had, __u64 what)
+{
+	__u64 hash = (what ^ had->salt * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX;
+	__u32 *tag = &had->tags[row_masked((__u32)(hash >> 52), SCRIPT_HAD - 1)];
+
+	had->is_new |= *tag != (__u32)(hash >> 20);
+	*tag = (__u32)(hash >> 20);
+}
 
 static __always_inline struct script_seen *script_seen_place(struct script_seen *seen, __u64 key)
 {

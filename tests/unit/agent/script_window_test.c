@@ -136,6 +136,32 @@ static void what_is_seen_holds_for_one_sample(void **state)
 	assert_int_equal(reads, 2);
 }
 
+/* What the agent is woken for. */
+static bool is_news(struct script_had *had, uint32_t tgid, uint64_t now_ns, uint64_t what)
+{
+	script_had_start(had, tgid, now_ns);
+	script_had_note(had, what);
+	return had->is_new;
+}
+
+static void what_samples_had_is_new_once(void **state)
+{
+	static struct script_had had;
+	uint64_t later_ns = 1ull << SCRIPT_HAD_NS_LOG2;
+	size_t news = 0;
+
+	(void)state;
+	for (uint64_t what = 1; what <= 100; what++)
+		news += is_news(&had, 7, 5, what * 4096);
+	assert_int_equal(news, 100);
+	for (uint64_t what = 1; what <= 100; what++)
+		news += is_news(&had, 7, 6, what * 4096);
+	assert_in_range(news, 100, 110); /* some have taken the places of others */
+	assert_false(is_news(&had, 7, 8, 100 * 4096));
+	assert_true(is_news(&had, 8, 8, 100 * 4096));
+	assert_true(is_news(&had, 7, later_ns, 100 * 4096));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +170,7 @@ int main(void)
 		cmocka_unit_test_setup(a_missing_page_beside_a_frame_does_no_harm, setup),
 		cmocka_unit_test_setup(a_frame_over_the_end_of_a_page_is_read, setup),
 		cmocka_unit_test_setup(what_is_seen_holds_for_one_sample, setup),
+		cmocka_unit_test(what_samples_had_is_new_once),
 	};
 
 	return cmocka_run_group_tests_name("script_window", tests, NULL, NULL);
