@@ -194,9 +194,9 @@ static int decode_label(struct decoder *decoder, struct pb_reader in)
 }
 
 /*
- * Samples and locations are nearly all that a profile has, and most are written in one way: fields
- * in order, none twice. These are read with all that is known of them in registers, and written
- * once. False: it is not one of these, and nothing has changed.
+ * Samples, locations and functions are nearly all that a profile has, and most are written in one
+ * way: fields in order, none twice. These are read with all that is known of them in registers, and
+ * written once. False: it is not one of these, and nothing has changed.
  */
 
 /* The packed numbers of the field whose tag stands at `at`; the place behind them, or NULL. */
@@ -247,22 +247,51 @@ static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8
 	return true;
 }
 
-/* Without lines. */
+/* The number of the field that `tag` begins, if it stands at `at`; the place behind it, or NULL. */
+static inline const uint8_t *plain_number(const uint8_t *at, const uint8_t *end, uint8_t tag,
+					  uint64_t *ret)
+{
+	return at && at < end && *at == tag ? pb_plain_varint(at + 1, ret) : at;
+}
+
+/* Of one line; `at` stands behind its tag. Returns the place behind it, or NULL. */
+static const uint8_t *plain_line(const uint8_t *at, const uint8_t *end, struct pprof_line *to)
+{
+	uint64_t len, function_id = 0, line = 0, column = 0;
+	const uint8_t *line_end;
+
+	at = pb_plain_varint(at, &len);
+	if (!at || at > end || len > (uint64_t)(end - at))
+		return NULL;
+	line_end = at + len;
+	at = plain_number(at, line_end, PB_TAG(LINE_FUNCTION_ID, PB_VARINT), &function_id);
+	at = plain_number(at, line_end, PB_TAG(LINE_LINE, PB_VARINT), &line);
+	at = plain_number(at, line_end, PB_TAG(LINE_COLUMN, PB_VARINT), &column);
+	to->function_id = function_id;
+	to->line = (int64_t)line;
+	to->column = (int64_t)column;
+	return at == line_end ? at : NULL;
+}
+
+/* With one line at most. */
 static bool plain_location(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
 {
 	struct pprof *p = decoder->profile;
 	uint64_t id = 0, mapping_id = 0, address = 0;
 	struct pprof_location *to;
+	uint32_t lines = 0;
 
 	if (end > decoder->plain_end ||
-	    !COLUMN_ROOM_PAID(&p->locations, decoder->budget, 1, decoder->elements_max))
+	    !COLUMN_ROOM_PAID(&p->locations, decoder->budget, 1, decoder->elements_max) ||
+	    !COLUMN_ROOM_PAID(&p->lines, decoder->budget, 1, decoder->elements_max))
 		return false;
-	if (at < end && *at == PB_TAG(LOCATION_ID, PB_VARINT))
-		at = pb_plain_varint(at + 1, &id);
-	if (at && at < end && *at == PB_TAG(LOCATION_MAPPING_ID, PB_VARINT))
-		at = pb_plain_varint(at + 1, &mapping_id);
-	if (at && at < end && *at == PB_TAG(LOCATION_ADDRESS, PB_VARINT))
-		at = pb_plain_varint(at + 1, &address);
+	at = plain_number(at, end, PB_TAG(LOCATION_ID, PB_VARINT), &id);
+	at = plain_number(at, end, PB_TAG(LOCATION_MAPPING_ID, PB_VARINT), &mapping_id);
+	at = plain_number(at, end, PB_TAG(LOCATION_ADDRESS, PB_VARINT), &address);
+	if (at && at < end && *at == PB_TAG(LOCATION_LINE, PB_BYTES)) {
+		at = plain_line(at + 1, end, &p->lines.data[p->lines.count]);
+		lines = 1;
+	}
 	if (at != end)
 		return false;
 	to = &p->locations.data[p->locations.count++];
@@ -270,8 +299,34 @@ static bool plain_location(struct decoder *decoder, const uint8_t *at, const uin
 	to->mapping_id = mapping_id;
 	to->address = address;
 	to->line_first = (uint32_t)p->lines.count;
-	to->line_count = 0;
+	to->line_count = lines;
 	to->is_folded = false;
+	p->lines.count += lines;
+	return true;
+}
+
+static bool plain_function(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+{
+	struct pprof *p = decoder->profile;
+	uint64_t id = 0, name = 0, system_name = 0, filename = 0, start_line = 0;
+	struct pprof_function *to;
+
+	if (end > decoder->plain_end ||
+	    !COLUMN_ROOM_PAID(&p->functions, decoder->budget, 1, decoder->elements_max))
+		return false;
+	at = plain_number(at, end, PB_TAG(FUNCTION_ID, PB_VARINT), &id);
+	at = plain_number(at, end, PB_TAG(FUNCTION_NAME, PB_VARINT), &name);
+	at = plain_number(at, end, PB_TAG(FUNCTION_SYSTEM_NAME, PB_VARINT), &system_name);
+	at = plain_number(at, end, PB_TAG(FUNCTION_FILENAME, PB_VARINT), &filename);
+	at = plain_number(at, end, PB_TAG(FUNCTION_START_LINE, PB_VARINT), &start_line);
+	if (at != end)
+		return false;
+	to = &p->functions.data[p->functions.count++];
+	to->id = id;
+	to->name = (int64_t)name;
+	to->system_name = (int64_t)system_name;
+	to->filename = (int64_t)filename;
+	to->start_line = (int64_t)start_line;
 	return true;
 }
 
@@ -493,27 +548,28 @@ static bool plain_field(struct decoder *decoder, const struct pb_field *field)
 	end = at + field->bytes.len;
 	if (field->number == PROFILE_SAMPLE)
 		return plain_sample(decoder, at, end);
-	return field->number == PROFILE_LOCATION && plain_location(decoder, at, end);
+	if (field->number == PROFILE_LOCATION)
+		return plain_location(decoder, at, end);
+	return field->number == PROFILE_FUNCTION && plain_function(decoder, at, end);
 }
 
 static int decode_field(struct decoder *decoder, const struct pb_reader *in,
 			const struct pb_field *field)
 {
 	struct pprof *profile = decoder->profile;
-	struct pb_reader inner = pb_reader_into(in, field->bytes);
 	int64_t number = (int64_t)field->value;
 
 	switch (field->number) {
 	case PROFILE_SAMPLE_TYPE:
-		return add_sample_type(decoder, inner);
+		return add_sample_type(decoder, pb_reader_into(in, field->bytes));
 	case PROFILE_SAMPLE:
-		return decode_sample(decoder, inner);
+		return decode_sample(decoder, pb_reader_into(in, field->bytes));
 	case PROFILE_MAPPING:
-		return decode_mapping(decoder, inner);
+		return decode_mapping(decoder, pb_reader_into(in, field->bytes));
 	case PROFILE_LOCATION:
-		return decode_location(decoder, inner);
+		return decode_location(decoder, pb_reader_into(in, field->bytes));
 	case PROFILE_FUNCTION:
-		return decode_function(decoder, inner);
+		return decode_function(decoder, pb_reader_into(in, field->bytes));
 	case PROFILE_STRING_TABLE:
 		return add_string(decoder, field->bytes);
 	case PROFILE_DROP_FRAMES:
@@ -528,7 +584,8 @@ static int decode_field(struct decoder *decoder, const struct pb_reader *in,
 		profile->duration_nanos = number;
 		return 0;
 	case PROFILE_PERIOD_TYPE:
-		return decode_value_type(decoder, inner, &profile->period_type);
+		return decode_value_type(decoder, pb_reader_into(in, field->bytes),
+					 &profile->period_type);
 	case PROFILE_PERIOD:
 		profile->period = number;
 		return 0;
