@@ -6,7 +6,7 @@ import resource
 import struct
 import zlib
 
-HOSTS, PROFILES = 8, 15
+HOSTS, PROFILES = 8, 100
 NAMES, STACKS, ROWS, DEPTH = 2_600, 3_000, 300, 24
 NAME_BYTES = 90
 START_NS = 1700006400 * 10**9
