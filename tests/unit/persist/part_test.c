@@ -862,6 +862,33 @@ static void thorough_packing_is_for_what_gains_by_it(void **state)
 	strbuf_free(&similar);
 }
 
+/* Rows like dice are not larger without matches; those that repeat from report to report have them.
+ */
+static void rows_are_packed_with_matches_where_they_repeat(void **state)
+{
+	enum { QUICK = 3, REPORTS = 20, ROWS = 3000 };
+	struct strbuf dice = { 0 }, repeated = { 0 };
+	ZSTD_CCtx *encoder = ZSTD_createCCtx();
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < (size_t)REPORTS * ROWS; i++) {
+		uint64_t bits = next(f) | 1ull << 20;
+
+		strbuf_add_byte(&dice, (char)__builtin_ctzll(bits));
+		strbuf_add_byte(&repeated,
+				i < ROWS ? dice.data[i] : repeated.data[repeated.len - ROWS]);
+	}
+	assert_true(packed_bytes(encoder, &dice, PART_CHUNK_ROWS) <=
+		    packed_bytes(encoder, &dice, QUICK));
+	assert_true(packed_bytes(encoder, &repeated, PART_CHUNK_ROWS) * 100 <=
+		    packed_bytes(encoder, &repeated, QUICK) * 101);
+	assert_true(packed_bytes(encoder, &repeated, PART_CHUNK_ROWS) <
+		    packed_bytes(encoder, &dice, PART_CHUNK_ROWS) / 5);
+	ZSTD_freeCCtx(encoder);
+	strbuf_free(&dice);
+	strbuf_free(&repeated);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -885,6 +912,8 @@ int main(void)
 		cmocka_unit_test(partitions_that_cannot_match_are_left_out),
 		cmocka_unit_test_setup_teardown(thorough_packing_is_for_what_gains_by_it, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(rows_are_packed_with_matches_where_they_repeat,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			one_of_many_services_is_found_without_a_look_at_each, set_up, tear_down),
 	};

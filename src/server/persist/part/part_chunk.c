@@ -28,6 +28,8 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min)
 
 #define THOROUGH_LEVEL 19 /* from here on tables take much memory, unless the window is small */
 #define THOROUGH_WINDOW_LOG 20
+#define ROWS_MATCH_BYTES 7	       /* the most that this strategy takes */
+#define ROWS_HASH_LOG 6		       /* the least */
 #define STEP_BYTES ((size_t)128 << 10) /* a block; a thorough one takes 0.1 s */
 
 /* Large frames are tried first: names of high entropy gain nothing by twenty times the work. */
@@ -45,6 +47,11 @@ static void set_up(ZSTD_CCtx *encoder, int level, struct slice raw)
 		ZSTD_CCtx_setParameter(encoder, ZSTD_c_windowLog, THOROUGH_WINDOW_LOG);
 		ZSTD_CCtx_setParameter(encoder, ZSTD_c_chainLog, THOROUGH_WINDOW_LOG);
 		ZSTD_CCtx_setParameter(encoder, ZSTD_c_hashLog, THOROUGH_WINDOW_LOG);
+	}
+	if (level == PART_CHUNK_ROWS) {
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_strategy, ZSTD_fast);
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_minMatch, ROWS_MATCH_BYTES);
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_hashLog, ROWS_HASH_LOG);
 	}
 	ZSTD_CCtx_setPledgedSrcSize(encoder, raw.len);
 }
@@ -112,6 +119,33 @@ static int pack_frame(ZSTD_CCtx *encoder, struct slice raw, struct strbuf *out,
 	return rc;
 }
 
+/*
+ * The rows of most producers are like dice: the matches that are found cost more than they save,
+ * and take as long to unpack as all the rest. Those of others repeat from report to report.
+ */
+static int pack_rows(ZSTD_CCtx *encoder, struct slice raw, struct strbuf *out,
+		     struct throttle *throttle, struct err *err)
+{
+	size_t begin = out->len, plain, matched;
+	int rc;
+
+	set_up(encoder, PART_CHUNK_ROWS, raw);
+	rc = pack_frame(encoder, raw, out, throttle, err);
+	plain = out->len - begin;
+	set_up(encoder, QUICK_LEVEL, raw);
+	if (!rc)
+		rc = pack_frame(encoder, raw, out, throttle, err);
+	if (rc)
+		return rc;
+	matched = out->len - begin - plain;
+	if (matched * 100 < plain * (100 - TRIAL_GAIN_PERCENT)) {
+		memmove(out->data + begin, out->data + begin + plain, matched);
+		plain = matched;
+	}
+	out->len = begin + plain;
+	return 0;
+}
+
 static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
 		       struct throttle *throttle, struct err *err)
 {
@@ -122,8 +156,12 @@ static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, i
 	for (size_t i = 0; !rc && i < builder->cuts_count; i++) {
 		struct slice raw = slice_from(builder->raw.data + from, builder->cuts[i] - from);
 
-		set_up(encoder, worthwhile_level(encoder, level, raw), raw);
-		rc = pack_frame(encoder, raw, &builder->packed, throttle, err);
+		if (level == PART_CHUNK_ROWS) {
+			rc = pack_rows(encoder, raw, &builder->packed, throttle, err);
+		} else {
+			set_up(encoder, worthwhile_level(encoder, level, raw), raw);
+			rc = pack_frame(encoder, raw, &builder->packed, throttle, err);
+		}
 		from = builder->cuts[i];
 	}
 	assert(rc || from == builder->raw.len);

@@ -36,6 +36,10 @@ void part_chunk_builder_free(struct part_chunk_builder *builder);
 /* A frame ends here if it has at least so many bytes. */
 void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min);
 
+/* A level for rows of stripes: matches, which are slow to unpack, only where they gain something.
+ */
+#define PART_CHUNK_ROWS 0
+
 /*
  * What is to be stored, until the builder is used again; fills all but the offset, and empties the
  * builder. ERR_LIMIT when there is more than PART_CHUNK_RAW_BYTES_MAX, ERR_CANCELLED once the

@@ -19,7 +19,6 @@
 
 #define OUT_BYTES ((size_t)1 << 20)
 #define SHARED_CHUNK_BYTES ((size_t)64 << 10) /* a chunk of sections is full with so many */
-#define ROWS_ZSTD_LEVEL 3		      /* higher ones gain under 1 %: it is entropy */
 #define SECTIONS_ZSTD_LEVEL 19		      /* better entropy coding more than longer matches */
 #define QUICK_ZSTD_LEVEL 1 /* of all, in parts that are compacted soon: 3 gains 1 % at most */
 
@@ -162,7 +161,7 @@ int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 	writer->number = number;
 	writer->throttle = throttle;
 	writer->sections_level = effort == PART_THOROUGH ? SECTIONS_ZSTD_LEVEL : QUICK_ZSTD_LEVEL;
-	writer->rows_level = effort == PART_THOROUGH ? ROWS_ZSTD_LEVEL : QUICK_ZSTD_LEVEL;
+	writer->rows_level = effort == PART_THOROUGH ? PART_CHUNK_ROWS : QUICK_ZSTD_LEVEL;
 	writer->path = layout_path(dir, LAYOUT_PART, number);
 	writer->hash = XXH3_createState();
 	writer->encoder = ZSTD_createCCtx();
