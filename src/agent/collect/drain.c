@@ -520,7 +520,7 @@ static void finish_late_samples(struct drain *drain)
 	int64_t end_ns = clock_monotonic_ns() + atomic_load(&drain->settle_ns), now_ns;
 
 	walk_late_samples(drain);
-	while (drain->late.count && (now_ns = clock_monotonic_ns()) < end_ns) {
+	while (late_samples_are_coming(&drain->late) && (now_ns = clock_monotonic_ns()) < end_ns) {
 		tracker_settle(&drain->tracker, end_ns - now_ns, now_ns);
 		unwind_loader_wait_idle(drain->loader, end_ns - clock_monotonic_ns());
 		walk_late_samples(drain);
@@ -678,6 +678,14 @@ static int chunk_fd(void *context, uint32_t index)
 	return unwind_loader_chunk_fd(drain->loader, index);
 }
 
+static bool is_table_coming(void *context, const struct file_key *key)
+{
+	struct drain *drain = context;
+	const struct binary *binary = binaries_find(&drain->tracker.binaries, key);
+
+	return (binary && binary->asked) || unwind_loader_is_waiting(drain->loader, key);
+}
+
 /* A share of the memory, so that what this host runs fits; it is taken when it is needed. */
 static uint64_t table_memory(const struct drain *drain)
 {
@@ -733,7 +741,7 @@ static int start_sampling(struct drain *drain, struct err *err)
 	if (code)
 		return code;
 	late_samples_init(&drain->late,
-			  &(struct second_walk_source){ find_tables, chunk_fd,
+			  &(struct second_walk_source){ find_tables, chunk_fd, is_table_coming,
 							sampler_maps(drain->sampler).space_versions,
 							drain },
 			  drain->options.sampler.frequency_hz);

@@ -120,7 +120,7 @@ bool late_samples_take(struct late_samples *late, const struct sample *sample, s
 	item->bytes += room;
 	late->bytes += room;
 	item->space = space_ref(space);
-	item->until_ns = now_ns + LATE_WAIT_NS;
+	item->since_ns = now_ns;
 	return true;
 }
 
@@ -128,12 +128,15 @@ static bool walk_one(struct late_samples *late, struct late_sample *item,
 		     const struct late_samples_user *user, int64_t now_ns)
 {
 	const struct space *space = item->space;
-	bool is_last = now_ns >= item->until_ns, is_done;
+	int64_t waited_ns = now_ns - item->since_ns;
+	bool is_last = waited_ns >= LATE_WAIT_NS, is_done, is_coming;
 
 	if (!space)
 		space = user->find_space(user->context, item->sample);
 	is_done = second_walk_run(late->walk, item->stack, space, is_last, item->sample);
-	if (!is_done && !is_last)
+	is_coming = !is_done && second_walk_is_table_coming(late->walk);
+	late->coming += is_coming;
+	if (!is_done && (!is_last || (is_coming && waited_ns < LATE_COMING_NS)))
 		return false;
 	metric_add(is_done ? &walks_done : &walks_late, 1);
 	item->sample->head.flags &= ~(uint32_t)SAMPLE_HAS_STACK;
@@ -144,6 +147,7 @@ static bool walk_one(struct late_samples *late, struct late_sample *item,
 void late_samples_walk(struct late_samples *late, const struct late_samples_user *user,
 		       int64_t now_ns)
 {
+	late->coming = 0;
 	if (!late->count)
 		return;
 	for (size_t i = late->count; i-- > 0;)
@@ -152,8 +156,13 @@ void late_samples_walk(struct late_samples *late, const struct late_samples_user
 	second_walk_rest(late->walk);
 }
 
+bool late_samples_are_coming(const struct late_samples *late)
+{
+	return late->coming;
+}
+
 void late_samples_give_up(struct late_samples *late)
 {
 	for (size_t i = 0; i < late->count; i++)
-		late->items[i].until_ns = 0;
+		late->items[i].since_ns = -LATE_COMING_NS;
 }

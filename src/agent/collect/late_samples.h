@@ -4,7 +4,8 @@
  *
  * The program sends a stack, then its sample (SAMPLE_HAS_STACK). Both are kept with the list of
  * mappings of that time, and walked again at each turn (second_walk) until that completes the
- * stack, or LATE_WAIT_NS have passed: then the sample is counted as it came. Owned by the drain
+ * stack, or LATE_WAIT_NS have passed and nobody is making the table, or LATE_COMING_NS: then the
+ * sample is counted as it came. A busy host decides how long a table takes. Owned by the drain
  * thread. Bound: bytes_max; samples beyond it are counted as they came.
  */
 #ifndef FIRN_AGENT_COLLECT_LATE_SAMPLES_H
@@ -20,13 +21,14 @@
 #define LATE_BYTES_MAX ((size_t)64 << 20)
 #define LATE_BYTES_PER_HZ ((size_t)128 << 10)
 #define LATE_WAIT_NS 5000000000ll
+#define LATE_COMING_NS 30000000000ll /* while the table is being made */
 
 struct late_sample {
 	struct stack_record *stack;
 	struct sample *sample; /* NULL = has not come yet */
 	size_t bytes;	       /* of both */
 	struct space *space;   /* a reference; NULL = the mappings were not known either */
-	int64_t until_ns;
+	int64_t since_ns;
 };
 
 struct late_samples {
@@ -34,6 +36,7 @@ struct late_samples {
 	struct late_sample *items;
 	size_t count, capacity;
 	size_t bytes, bytes_max;
+	size_t coming; /* of the last walk: those whose table is being made */
 };
 
 /* For samples at this frequency: see LATE_BYTES_MIN. */
@@ -65,6 +68,9 @@ struct late_samples_user {
 
 void late_samples_walk(struct late_samples *late, const struct late_samples_user *user,
 		       int64_t now_ns);
+
+/* Whether the last walk left samples whose tables are being made. */
+bool late_samples_are_coming(const struct late_samples *late);
 
 /* The next walk is the last one of all that wait. */
 void late_samples_give_up(struct late_samples *late);

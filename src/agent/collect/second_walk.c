@@ -57,6 +57,7 @@ struct second_walk {
 	struct second_walk_source source;
 	struct walk walk;
 	struct binary_tables tables;  /* found last */
+	bool is_table_coming;	      /* one that this walk lacked */
 	struct space_head space_head; /* of the list at hand */
 	struct space_part space_part; /* the mapping found last, or none */
 	struct sample sample;	      /* as the walk makes it */
@@ -101,8 +102,10 @@ static const struct binary_tables *walk_tables(const struct file_key *file, __u6
 	const struct second_walk_source *source = &walking->source;
 
 	(void)now_ns;
-	return source->find_tables(source->context, file, &walking->tables) ? &walking->tables
-									    : NULL;
+	if (source->find_tables(source->context, file, &walking->tables))
+		return &walking->tables;
+	walking->is_table_coming |= source->is_coming(source->context, file);
+	return NULL;
 }
 
 static const __u8 *walk_chunk(__u32 index)
@@ -189,6 +192,11 @@ void second_walk_free(struct second_walk *second)
 	free(second);
 }
 
+bool second_walk_is_table_coming(const struct second_walk *second)
+{
+	return second->is_table_coming;
+}
+
 bool second_walk_is_sound(const struct stack_record *stack, size_t len)
 {
 	return len >= STACK_RECORD_HEADER_BYTES && stack->bytes <= STACK_RECORD_BYTES &&
@@ -211,6 +219,7 @@ static enum stack_end walk_stack(struct second_walk *second, const struct stack_
 	struct walk_owner nobody = { 0 }; /* nothing is kept from one stack to the next */
 	bool on;
 
+	second->is_table_coming = false;
 	walk_own(walk, &nobody);
 	walk_start(walk);
 	walk->pc = stack->pc;

@@ -29,6 +29,8 @@ struct second_walk_source {
 	bool (*find_tables)(void *context, const struct file_key *file, struct binary_tables *ret);
 	/* The chunk's descriptor, borrowed; -1: there is none. */
 	int (*chunk_fd)(void *context, uint32_t index);
+	/* Whether a file that has no entry is being opened, or its table made. */
+	bool (*is_coming)(void *context, const struct file_key *file);
 	const uint32_t *removals; /* see above; NULL: none */
 	void *context;
 };
@@ -48,6 +50,9 @@ bool second_walk_is_sound(const struct stack_record *stack, size_t len);
  */
 bool second_walk_run(struct second_walk *second, const struct stack_record *stack,
 		     const struct space *space, bool is_last, struct sample *sample);
+
+/* Whether a table that the last walk lacked is being made. */
+bool second_walk_is_table_coming(const struct second_walk *second);
 
 /* Unmaps the tables' memory, which counts as the agent's while it is mapped. */
 void second_walk_rest(struct second_walk *second);

@@ -118,6 +118,19 @@ bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key 
 	return known;
 }
 
+bool unwind_loader_is_waiting(struct unwind_loader *loader, const struct file_key *key)
+{
+	const struct known_binary *binary;
+	bool is_waiting;
+	uint32_t id;
+
+	lock_take(&loader->lock);
+	binary = known_find(&loader->known, key, &id);
+	is_waiting = binary && binary->state == UNWIND_WAITING;
+	lock_give(&loader->lock);
+	return is_waiting;
+}
+
 /* Under the lock: what stands against one more in the queue, or NULL. */
 static struct metric *refusal(const struct unwind_loader *loader, const struct known_binary *known,
 			      int fd)

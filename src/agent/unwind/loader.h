@@ -62,6 +62,9 @@ void unwind_loader_free(struct unwind_loader *loader);
  */
 bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key *key);
 
+/* Its table is in the queue, or being built. */
+bool unwind_loader_is_waiting(struct unwind_loader *loader, const struct file_key *key);
+
 /*
  * Asks for the table of a file. `fd` is open for reading and becomes the loader's in any case;
  * -1 where it could not be opened: then the cache helps, when the table was loaded before.

@@ -21,9 +21,9 @@
 #include "cli/verb.h"
 #include "server/resolve/resolver.h"
 
-#define EXIT_CANNOT_RUN 127		    /* as shells say */
-#define TABLES_WAIT_NS (5 * CLOCK_NS_PER_S) /* at a due end, if stacks lack unwind tables */
-#define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S) /* for who sends SIGTERM: frames that wait say so */
+#define EXIT_CANNOT_RUN 127		     /* as shells say */
+#define TABLES_WAIT_NS (30 * CLOCK_NS_PER_S) /* at a due end, for tables that are being made */
+#define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S)  /* for who sends SIGTERM: frames that wait say so */
 
 struct record_verb_options {
 	struct verb_common common;

@@ -25,7 +25,7 @@
 
 static struct {
 	int chunk_fd;
-	bool has_library, removes;
+	bool has_library, removes, is_coming;
 	uint32_t removals;
 	struct binary program, library;
 	struct space *space;
@@ -51,7 +51,15 @@ static int chunk_fd(void *context, uint32_t index)
 	return index == 0 ? world.chunk_fd : -1;
 }
 
-static const struct second_walk_source source = { find_tables, chunk_fd, &world.removals, NULL };
+static bool is_coming(void *context, const struct file_key *file)
+{
+	(void)context;
+	assert_int_equal(file->inode, world.library.key.inode);
+	return world.is_coming;
+}
+
+static const struct second_walk_source source = { find_tables, chunk_fd, is_coming, &world.removals,
+						  NULL };
 
 #define BY_POINTER (LIBRARY + 0x500) /* in the line whose frames are left by rbp */
 
@@ -350,6 +358,33 @@ static void a_sample_waits_no_longer_than_it_may(void **state)
 	late_samples_free(&late);
 }
 
+/* However long it takes where other programs want the CPUs too. */
+static void a_table_that_is_being_made_is_waited_for(void **state)
+{
+	struct late_samples late;
+
+	(void)state;
+	memset(&done, 0, sizeof(done));
+	world.is_coming = true;
+	late_samples_init(&late, &source, 19);
+	assert_true(arrive(&late));
+	late_samples_walk(&late, &user, 1000 + LATE_WAIT_NS);
+	assert_int_equal(done.count, 0);
+	assert_true(late_samples_are_coming(&late));
+	world.has_library = true;
+	late_samples_walk(&late, &user, 2000 + LATE_WAIT_NS);
+	assert_int_equal(done.end, STACK_COMPLETE);
+	assert_false(late_samples_are_coming(&late));
+	world.has_library = false;
+	assert_true(arrive(&late));
+	late_samples_walk(&late, &user, 999 + LATE_COMING_NS);
+	assert_int_equal(done.count, 1);
+	late_samples_walk(&late, &user, 1000 + LATE_COMING_NS);
+	assert_int_equal(done.count, 2);
+	assert_int_equal(done.end, STACK_TABLE_PENDING);
+	late_samples_free(&late);
+}
+
 static void a_sample_without_its_stack_does_not_wait(void **state)
 {
 	struct late_samples late;
@@ -406,6 +441,7 @@ int main(void)
 		TEST(unsound_records_are_refused),
 		TEST(a_sample_waits_for_its_table),
 		TEST(a_sample_waits_no_longer_than_it_may),
+		TEST(a_table_that_is_being_made_is_waited_for),
 		TEST(a_sample_without_its_stack_does_not_wait),
 		TEST(memory_is_bounded),
 	};

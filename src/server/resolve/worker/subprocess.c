@@ -15,8 +15,8 @@
 #include "base/privilege.h"
 #include "server/resolve/worker/spawner.h"
 
-#define END_MS 2000 /* between the last word and the end */
-#define NICENESS 10
+#define END_MS 2000	   /* between the last word and the end */
+#define NICENESS 5	   /* as the agent's threads: whoever asks for names waits for it */
 #define CPU_KILL_SECONDS 5 /* after the signal that says whose fault it is */
 #define OOM_SCORE "800"
 #define BIT_READ_ANY (UINT64_C(1) << CAP_DAC_READ_SEARCH) /* where root reads for others */
