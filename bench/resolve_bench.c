@@ -253,7 +253,7 @@ static struct symbol_table *build(int fd, const char *name)
 	struct err err = { 0 };
 
 	symbol_sources_add(&sources, fd, slice_of(name));
-	if (symbol_sources_table(&sources, &table, &err))
+	if (symbol_sources_table(&sources, NULL, &table, &err))
 		fprintf(stderr, "resolve_bench: %s\n", err.message);
 	symbol_sources_close(&sources);
 	return table;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -23,6 +24,8 @@
 #define OUTPUT_BYTES ((size_t)64 * 1024)
 #define PIPE_BYTES (256 * 1024)
 #define ADDRESSES_MAX 1024	      /* answered together */
+#define FIRST_ADDRESSES_MAX 16384     /* for fewer than these, a table of them alone is made */
+#define FIRST_WAIT_MS 10	      /* for more of them */
 #define NAMES_BYTES ((size_t)4 << 20) /* of names kept as they are shown */
 #define TEXTS_BYTES ((size_t)4 << 20) /* of names kept as the table has them */
 #define LINKS_BYTES ((size_t)5 << 20) /* of answers kept */
@@ -86,9 +89,20 @@ struct link {
 	bool is_unnamed;   /* the innermost function has no name of its own */
 };
 
+/*
+ * How much of the binary the table is of: making one of a few addresses takes a fraction of the
+ * time, so that is done for those that come first; when more come, one of all.
+ */
+enum table_part { TABLE_NONE, TABLE_OF_FIRST, TABLE_WHOLE };
+
 struct symbolizer {
 	const char *path;
 	struct strbuf binary; /* name of the file that the path leads to */
+	const struct symbolize_verb_options *values;
+	struct symbol_sources sources;
+	struct elf_info info;
+	enum table_part part;
+	int64_t built_ns; /* what making the table took */
 	struct symbol_table *table;
 	struct symbol_texts *texts;
 	enum demangle_mode mode;
@@ -98,8 +112,8 @@ struct symbolizer {
 	struct idmap names_map;
 	struct link *links; /* by scope modulo LINKS_MAX: the last that was asked for */
 	struct arena links_arena;
-	struct strbuf link;		   /* being made */
-	uint64_t addresses[ADDRESSES_MAX]; /* read, not yet answered */
+	struct strbuf link;			 /* being made */
+	uint64_t addresses[FIRST_ADDRESSES_MAX]; /* read, not yet answered */
 	size_t count;
 	struct strbuf out;
 	uint64_t asked, unknown, outside;
@@ -324,16 +338,96 @@ static void answer(struct symbolizer *symbolizer, uint64_t address,
 	forget_names(symbolizer);
 }
 
+/* And all that was made of it. */
+static void close_table(struct symbolizer *symbolizer)
+{
+	symbol_texts_free(symbolizer->texts);
+	symbol_table_free(symbolizer->table);
+	arena_free(&symbolizer->arena);
+	arena_free(&symbolizer->links_arena);
+	idmap_clear(&symbolizer->names_map);
+	symbolizer->names_count = 0;
+	memset(symbolizer->links, 0, LINKS_MAX * sizeof(*symbolizer->links));
+	symbolizer->texts = NULL;
+	symbolizer->table = NULL;
+	symbolizer->part = TABLE_NONE;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int make_table_of_first(struct symbolizer *symbolizer, struct err *err)
+{
+	size_t bytes = symbolizer->count * sizeof(uint64_t);
+	uint64_t *sorted = mem_new_array(uint64_t, symbolizer->count);
+	const struct symbol_asked asked = { sorted, symbolizer->count };
+	int status;
+
+	memcpy(sorted, symbolizer->addresses, bytes);
+	qsort(sorted, asked.count, sizeof(*sorted), compare_addresses);
+	status = symbol_sources_table(&symbolizer->sources, &asked, &symbolizer->table, err);
+	free(sorted);
+	return status;
+}
+
+static int make_whole_table(struct symbolizer *symbolizer, struct err *err)
+{
+	struct symbol_store *store;
+	int status = symbol_store_open(symbolizer->values->tables_path, SYMBOL_STORE_BYTES_DEFAULT,
+				       &store, err);
+
+	if (status)
+		return status;
+	status = symbol_store_get(store, slice_of(symbolizer->info.build_id), &symbolizer->sources,
+				  NULL, &symbolizer->table, err);
+	symbol_store_close(store);
+	return status;
+}
+
+static int open_table(struct symbolizer *symbolizer, enum table_part part, struct err *err)
+{
+	int64_t start_ns = clock_monotonic_ns();
+	int status;
+
+	close_table(symbolizer);
+	status = part == TABLE_WHOLE ? make_whole_table(symbolizer, err)
+				     : make_table_of_first(symbolizer, err);
+	if (status)
+		return status;
+	symbolizer->part = part;
+	symbolizer->texts = symbol_texts_new(symbolizer->table);
+	symbolizer->built_ns = clock_monotonic_ns() - start_ns;
+	return 0;
+}
+
+/* A table that is kept is one of all addresses, and so is one that is told of. */
+static bool is_first_apart(const struct symbolizer *symbolizer)
+{
+	return symbolizer->part == TABLE_NONE && symbolizer->count < FIRST_ADDRESSES_MAX &&
+	       !symbolizer->values->tables_path && !symbolizer->values->stats;
+}
+
 /* Answers all that were asked; writes when it is worth a call. */
 static int answer_asked(struct symbolizer *symbolizer, struct err *err)
 {
 	struct symbol_location locations[ADDRESSES_MAX];
 	int status = 0;
 
-	symbol_lookup_locations(symbolizer->table, symbolizer->addresses, symbolizer->count,
-				locations);
+	if (symbolizer->count && symbolizer->part != TABLE_WHOLE)
+		status = open_table(symbolizer,
+				    is_first_apart(symbolizer) ? TABLE_OF_FIRST : TABLE_WHOLE, err);
 	for (size_t i = 0; !status && i < symbolizer->count; i++) {
-		answer(symbolizer, symbolizer->addresses[i], &locations[i]);
+		size_t at = i % ADDRESSES_MAX, left = symbolizer->count - i;
+
+		if (!at)
+			symbol_lookup_locations(symbolizer->table, symbolizer->addresses + i,
+						left < ADDRESSES_MAX ? left : ADDRESSES_MAX,
+						locations);
+		answer(symbolizer, symbolizer->addresses[i], &locations[at]);
 		if (symbolizer->out.len >= OUTPUT_BYTES)
 			status = flush(symbolizer, err);
 	}
@@ -373,7 +467,15 @@ static int ask(struct symbolizer *symbolizer, struct slice text, struct err *err
 			       "read address \"%.*s\": expected hexadecimal digits, such as 401136",
 			       (int)(text.len < 64 ? text.len : 64), text.data);
 	symbolizer->addresses[symbolizer->count++] = address;
-	return symbolizer->count < ADDRESSES_MAX ? 0 : answer_asked(symbolizer, err);
+	return symbolizer->count < FIRST_ADDRESSES_MAX ? 0 : answer_asked(symbolizer, err);
+}
+
+/* Whether the table is still to be made, and more to make it for comes at once. */
+static bool has_more_first(const struct symbolizer *symbolizer)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return symbolizer->part == TABLE_NONE && poll(&input, 1, FIRST_WAIT_MS) == 1;
 }
 
 static struct slice trim(struct slice line)
@@ -420,6 +522,8 @@ static int answer_input(struct symbolizer *symbolizer, struct err *err)
 		}
 		memmove(input, left.data, left.len);
 		held = left.len;
+		if (!status && !at_end && has_more_first(symbolizer))
+			continue;
 		if (!status)
 			status = answer_asked(symbolizer, err);
 		if (!status)
@@ -493,30 +597,21 @@ static void explain(const struct symbolizer *symbolizer)
 	fputc('\n', stderr);
 }
 
-static int open_table(const char *path, const struct symbolize_verb_options *values,
-		      struct symbol_table **ret, struct err *err)
+static int open_sources(struct symbolizer *symbolizer, struct err *err)
 {
-	struct symbol_sources sources = { .count = 0 };
-	struct symbol_store *store = NULL;
-	struct elf_info info;
+	const char *path = symbolizer->path;
 	char *real = NULL;
 	int fd = debug_files_open(path, err), status;
 
 	if (fd < 0)
 		return fd;
 	real = realpath(path, NULL); /* debug files lie beside the file, not beside a link to it */
-	symbol_sources_set_binary(&sources, fd, slice_of(real ? real : path));
+	symbol_sources_set_binary(&symbolizer->sources, fd, slice_of(real ? real : path));
 	free(real);
-	status = elf_read_info(fd, path, &info, err);
+	status = elf_read_info(fd, path, &symbolizer->info, err);
 	if (!status)
-		status = symbol_store_open(values->tables_path, SYMBOL_STORE_BYTES_DEFAULT, &store,
-					   err);
-	if (!status) {
-		symbol_sources_find(&sources, values->debuginfo_path, slice_of(info.build_id));
-		status = symbol_store_get(store, slice_of(info.build_id), &sources, NULL, ret, err);
-	}
-	symbol_store_close(store);
-	symbol_sources_close(&sources);
+		symbol_sources_find(&symbolizer->sources, symbolizer->values->debuginfo_path,
+				    slice_of(symbolizer->info.build_id));
 	return status;
 }
 
@@ -534,12 +629,23 @@ static int answer_all(struct symbolizer *symbolizer, const struct option_operand
 	return status ? status : flush(symbolizer, err);
 }
 
+/* A file that cannot be read is an error although nothing is asked. */
+static int answer_or_open(struct symbolizer *symbolizer, const struct option_operands *operands,
+			  struct err *err)
+{
+	int status = answer_all(symbolizer, operands, err);
+
+	if (!status && symbolizer->part == TABLE_NONE)
+		status = open_table(symbolizer, TABLE_WHOLE, err);
+	return status;
+}
+
 static int run(int argc, char **argv)
 {
 	struct symbolize_verb_options values = { 0 };
-	struct symbolizer symbolizer = { .asked = 0 };
+	struct symbolizer symbolizer = { .values = &values };
 	struct option_operands operands;
-	int64_t start_ns, built_ns, idle_ns; /* the last of CPU time */
+	int64_t idle_ns; /* of CPU time */
 	struct err err;
 	int code = verb_parse(&verb_symbolize, argc, argv, &values, &operands), status = 0;
 
@@ -556,30 +662,26 @@ static int run(int argc, char **argv)
 	symbolizer.path = operands.items[0];
 	/* Fewer turns between this and who reads it; it may be no pipe. */
 	fcntl(STDOUT_FILENO, F_SETPIPE_SZ, PIPE_BYTES);
-	start_ns = clock_monotonic_ns();
-	status = open_table(symbolizer.path, &values, &symbolizer.table, &err);
-	if (status)
-		return verb_error(&verb_symbolize, &err);
 	note_binary(symbolizer.path, &symbolizer.binary);
 	arena_init(&symbolizer.arena, 0);
 	arena_init(&symbolizer.links_arena, 0);
 	symbolizer.links = mem_new_array(struct link, LINKS_MAX);
-	symbolizer.texts = symbol_texts_new(symbolizer.table);
-	built_ns = clock_monotonic_ns();
-	idle_ns = clock_thread_cpu_ns();
-	status = answer_all(&symbolizer, &operands, &err);
+	status = open_sources(&symbolizer, &err);
 	if (!status && values.stats)
-		print_stats(symbolizer.table, built_ns - start_ns, clock_thread_cpu_ns() - idle_ns,
+		status = open_table(&symbolizer, TABLE_WHOLE, &err);
+	idle_ns = clock_thread_cpu_ns();
+	if (!status)
+		status = answer_or_open(&symbolizer, &operands, &err);
+	if (!status && values.stats)
+		print_stats(symbolizer.table, symbolizer.built_ns, clock_thread_cpu_ns() - idle_ns,
 			    symbolizer.asked);
 	if (!status)
 		explain(&symbolizer);
 	code = status ? verb_error(&verb_symbolize, &err)
 	       : symbolizer.asked && symbolizer.unknown == symbolizer.asked ? VERB_NEGATIVE
 									    : VERB_OK;
-	symbol_texts_free(symbolizer.texts);
-	symbol_table_free(symbolizer.table);
-	arena_free(&symbolizer.arena);
-	arena_free(&symbolizer.links_arena);
+	close_table(&symbolizer);
+	symbol_sources_close(&symbolizer.sources);
 	free(symbolizer.links);
 	free(symbolizer.names);
 	idmap_free(&symbolizer.names_map);

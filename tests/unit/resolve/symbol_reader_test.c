@@ -166,6 +166,60 @@ static size_t compare_with_peer(const struct workshop *workshop, const char *pro
 	return compared;
 }
 
+/* Every `step`th address from the start of the code on. */
+static struct symbol_asked ask_some(const struct symbol_table *table, uint64_t step)
+{
+	struct symbol_asked asked = { 0 };
+	uint64_t *items = NULL;
+
+	for (size_t i = 0; i < table->info.segments_count; i++) {
+		const struct elf_segment *segment = &table->info.segments[i];
+
+		if (!segment->executable)
+			continue;
+		items = mem_new_array(uint64_t, segment->file_bytes / step + 1);
+		for (uint64_t at = 0; at < segment->file_bytes; at += step)
+			items[asked.count++] = segment->address + at;
+	}
+	asked.items = items;
+	return asked;
+}
+
+/* A table of some addresses says of them what the one of all does. */
+static void compare_with_part(const struct workshop *workshop, const struct made_table *whole,
+			      uint64_t step)
+{
+	const struct symbol_asked asked = ask_some(whole->table, step);
+	struct symbol_limits limits = symbol_limits_default;
+	struct symbol_input input = { .directory = workshop->directory };
+	struct strbuf expected = { 0 }, found = { 0 };
+	struct made_table part;
+	struct err err = { 0 };
+	char path[256];
+
+	limits.asked = &asked;
+	input.name = workshop_path(workshop, "program", path);
+	input.fd = open(input.name, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(made_table_read(&input, 1, &limits, &part, &err), 0);
+	close(input.fd);
+	assert_true(asked.count > 0);
+	for (size_t i = 0; i < asked.count; i++) {
+		strbuf_clear(&expected);
+		strbuf_clear(&found);
+		describe(whole, asked.items[i], &expected);
+		describe(&part, asked.items[i], &found);
+		if (strcmp(strbuf_text(&expected), strbuf_text(&found)))
+			fail_msg("one in %" PRIu64 ", 0x%" PRIx64 ": of all\n%sof some\n%s", step,
+				 asked.items[i], strbuf_text(&expected), strbuf_text(&found));
+	}
+	if (asked.count == 1)
+		assert_true(symbol_table_stats(part.table).functions <= 1);
+	made_table_free(&part);
+	free((uint64_t *)asked.items);
+	strbuf_free(&expected);
+	strbuf_free(&found);
+}
+
 static void names_and_lines_are_llvm_symbolizers(void **state)
 {
 	static const char *const compilers[] = { "g++", "clang++-14" };
@@ -207,6 +261,8 @@ static void names_and_lines_are_llvm_symbolizers(void **state)
 				fail_msg("%s %s: only %zu addresses", compilers[c], flags[f],
 					 addresses);
 			compared += addresses;
+			compare_with_part(*state, &made, 13);
+			compare_with_part(*state, &made, 1 << 20); /* the first alone */
 			made_table_free(&made);
 		}
 	}

@@ -669,6 +669,23 @@ static void forget_functions(struct dwarf_reader *reader)
 	idmap_clear(&reader->function_map);
 }
 
+/* By the ranges that the unit says it has; one that says none may have any. */
+static bool may_have_answers(const struct dwarf_reader *reader, Dwarf_Die *unit)
+{
+	Dwarf_Addr base, low, high;
+	bool has_some = false;
+	ptrdiff_t at = 0;
+
+	if (!reader->builder->asked)
+		return true;
+	while ((at = dwarf_ranges(unit, at, &base, &low, &high)) > 0) {
+		if (symbol_builder_is_asked(reader->builder, low, high))
+			return true;
+		has_some = true;
+	}
+	return !has_some || at < 0;
+}
+
 static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t address_bytes)
 {
 	bool is_split = false;
@@ -681,6 +698,10 @@ static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t addr
 	}
 	if (dwarf_tag(&unit) != DW_TAG_compile_unit && dwarf_tag(&unit) != DW_TAG_skeleton_unit)
 		return 0;
+	if (!may_have_answers(reader, &unit)) {
+		reader->builder->has_lines = true; /* some, of which no address is asked for */
+		return 0;
+	}
 	reader->unit_files = read_line_table(reader, &unit, address_bytes);
 	reader->unit_is_c = is_c(&unit);
 	status = walk_split(reader, &unit, address_bytes, &is_split);

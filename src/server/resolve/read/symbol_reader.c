@@ -417,6 +417,8 @@ static int read_debug_info(struct reader *reader, struct symbol_builder *builder
 
 static void read_symbols(const struct reader *reader, struct symbol_builder *builder)
 {
+	bool has_all = symbol_builder_has_all_asked(builder);
+
 	for (size_t i = 0; i < reader->count; i++) {
 		const struct reader_file *file = &reader->files[i];
 
@@ -426,7 +428,8 @@ static void read_symbols(const struct reader *reader, struct symbol_builder *bui
 		if (file->mini)
 			elf_symbols_read(file->mini, builder);
 		plt_symbols_read(file->elf, file->info.machine, builder);
-		function_extents_read(file->elf, file->info.machine, builder);
+		if (!has_all)
+			function_extents_read(file->elf, file->info.machine, builder);
 		if (reader->about.origin < SYMBOL_ORIGIN_GO)
 			class_guess_read(file->elf, builder);
 	}
@@ -443,6 +446,7 @@ static int build(struct reader *reader, bool with_debug_info, int out_fd, struct
 		return spill_fd;
 	symbol_builder_init(&builder, reader->limits->table_bytes, spill_fd);
 	builder.is_for_once = reader->limits->is_for_once;
+	builder.asked = reader->limits->asked;
 	add_code(reader, &builder);
 	about->info = reader->files[0].info;
 	about->has_binary = elf_has_offsets(&about->info);

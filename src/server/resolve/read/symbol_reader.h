@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "server/resolve/table/symbol_table.h"
+#include "server/resolve/table/symbol_builder.h"
 
 #define SYMBOL_INPUTS_MAX SYMBOL_SOURCES_MAX
 #define SYMBOL_SCRATCH_FILES (SYMBOL_INPUTS_MAX + 2) /* unpacked inputs; with and without DWARF */
@@ -38,6 +38,7 @@ struct symbol_limits {
 	uint64_t entries;	/* DWARF entries visited */
 	int64_t duration_ns;	/* CPU time for reading DWARF */
 	bool is_for_once;	/* the table is not kept: no time is spent on making it small */
+	const struct symbol_asked *asked; /* NULL: the table is of all addresses */
 };
 
 extern const struct symbol_limits symbol_limits_default;

@@ -104,14 +104,17 @@ int symbol_sources_build(const struct symbol_sources *sources, const struct symb
 				   err);
 }
 
-int symbol_sources_table(const struct symbol_sources *sources, struct symbol_table **ret,
-			 struct err *err)
+int symbol_sources_table(const struct symbol_sources *sources, const struct symbol_asked *asked,
+			 struct symbol_table **ret, struct err *err)
 {
+	struct symbol_limits limits = symbol_limits_default;
 	int fd = spill_file(P_tmpdir, err), status;
 
+	limits.asked = asked;
+	limits.is_for_once = asked;
 	if (fd < 0)
 		return fd;
-	status = symbol_sources_build(sources, &symbol_limits_default, P_tmpdir, NULL, fd, err);
+	status = symbol_sources_build(sources, &limits, P_tmpdir, NULL, fd, err);
 	if (!status)
 		status = symbol_table_open(fd, "a new one", ret, err);
 	close(fd);

@@ -45,8 +45,8 @@ int symbol_sources_build(const struct symbol_sources *sources, const struct symb
 			 const char *scratch_directory, const _Atomic bool *cancelled, int out_fd,
 			 struct err *err);
 
-/* The same for a table that is not kept. */
-int symbol_sources_table(const struct symbol_sources *sources, struct symbol_table **ret,
-			 struct err *err);
+/* The same for a table that is not kept; of these addresses alone (NULL: of all). */
+int symbol_sources_table(const struct symbol_sources *sources, const struct symbol_asked *asked,
+			 struct symbol_table **ret, struct err *err);
 
 #endif

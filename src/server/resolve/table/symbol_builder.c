@@ -81,6 +81,22 @@ static uint64_t code_end(const struct symbol_builder *builder, uint64_t address)
 	return builder->code.items[first - 1].high;
 }
 
+size_t symbol_asked_below(const struct symbol_asked *asked, uint64_t address)
+{
+	return bisect(0, asked->count, i, asked->items[i] < address);
+}
+
+bool symbol_builder_is_asked(const struct symbol_builder *builder, uint64_t low, uint64_t high)
+{
+	const struct symbol_asked *asked = builder->asked;
+	size_t first;
+
+	if (!asked)
+		return true;
+	first = symbol_asked_below(asked, low);
+	return first < asked->count && asked->items[first] < high;
+}
+
 static bool text_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct symbol_builder *builder = context;
@@ -176,8 +192,10 @@ void symbol_builder_range(struct symbol_builder *builder, uint64_t low, uint64_t
 	if (high > end)
 		high = end;
 	if (low < high && scope >= builder->unit_scopes && scope < builder->scopes_count &&
-	    afford(builder, sizeof(*builder->ranges.items)))
+	    afford(builder, sizeof(*builder->ranges.items))) {
 		address_range_list_add(&builder->ranges, low, high, scope);
+		builder->has_scopes = true;
+	}
 }
 
 static void add_piece(struct symbol_builder *builder, struct symbol_piece_list *list,
@@ -211,13 +229,34 @@ static uint32_t *unit_roots(const struct symbol_builder *builder)
 	return roots;
 }
 
+/* Leaves out the functions of which no address is asked for. */
+static void drop_unasked(const struct symbol_builder *builder, const uint32_t *roots,
+			 struct range_cover *cover)
+{
+	size_t first = builder->unit_scopes;
+	bool *is_asked = mem_new_array(bool, builder->scopes_count - first);
+
+	for (size_t i = 0; i + 1 < cover->count; i++)
+		if (cover->items[i].value != RANGE_NONE &&
+		    symbol_builder_is_asked(builder, cover->items[i].start,
+					    cover->items[i + 1].start))
+			is_asked[roots[cover->items[i].value - first] - first] = true;
+	for (size_t i = 0; i + 1 < cover->count; i++)
+		if (cover->items[i].value != RANGE_NONE &&
+		    !is_asked[roots[cover->items[i].value - first] - first])
+			cover->items[i].value = RANGE_NONE;
+	free(is_asked);
+}
+
 /* One piece for each stretch of code without gaps that is of one function. */
-static void add_unit_pieces(struct symbol_builder *builder, const struct range_cover *cover)
+static void add_unit_pieces(struct symbol_builder *builder, struct range_cover *cover)
 {
 	uint32_t *roots = unit_roots(builder);
 	struct symbol_piece piece = { .root = SYMBOL_NONE }; /* none: code may be at address 0 */
 	uint32_t last = 0;
 
+	if (builder->asked)
+		drop_unasked(builder, roots, cover);
 	for (size_t i = 0; i + 1 < cover->count; i++) {
 		const struct cover_entry *at = &cover->items[i];
 		struct strbuf *out = spill_open(&builder->spill);
@@ -352,8 +391,9 @@ void symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t addres
 		write_pending(builder, address);
 		piece.high = address;
 	}
-	if (sequence->rows.len) {
-		piece.low = sequence->low;
+	builder->has_lines |= sequence->rows.len != 0;
+	piece.low = sequence->low;
+	if (sequence->rows.len && symbol_builder_is_asked(builder, piece.low, piece.high)) {
 		strbuf_add_slice(spill_open(&builder->spill), strbuf_slice(&sequence->rows));
 		spill_added(&builder->spill);
 		add_piece(builder, &builder->line_pieces, &piece);
@@ -362,12 +402,32 @@ void symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t addres
 	sequence->open = sequence->has_pending = false;
 }
 
+bool symbol_builder_has_all_asked(const struct symbol_builder *builder)
+{
+	const struct symbol_asked *asked = builder->asked;
+	bool *is_there, has_all;
+
+	if (!asked)
+		return false;
+	is_there = mem_new_array(bool, asked->count + 1);
+	for (size_t i = 0; i < builder->scope_pieces.count; i++) {
+		const struct symbol_piece *piece = &builder->scope_pieces.items[i];
+		size_t end = symbol_asked_below(asked, piece->high);
+
+		for (size_t at = symbol_asked_below(asked, piece->low); at < end; at++)
+			is_there[at] = true;
+	}
+	has_all = !memchr(is_there, 0, asked->count);
+	free(is_there);
+	return has_all;
+}
+
 bool symbol_builder_has_scopes(const struct symbol_builder *builder)
 {
-	return builder->scope_pieces.count > 0 || builder->ranges.count > 0;
+	return builder->has_scopes;
 }
 
 bool symbol_builder_has_lines(const struct symbol_builder *builder)
 {
-	return builder->line_pieces.count > 0;
+	return builder->has_lines;
 }

@@ -92,8 +92,16 @@ struct builder_scope {
 	uint32_t parent, call;
 };
 
+/* The only addresses that a table has to answer, by rising address. */
+struct symbol_asked {
+	const uint64_t *items;
+	size_t count;
+};
+
 struct symbol_builder {
 	bool is_for_once; /* the table is not kept: its texts are packed quickly, not small */
+	const struct symbol_asked *asked; /* NULL: all addresses are */
+	bool has_scopes, has_lines;	  /* some came, asked for or not */
 	struct strbuf strings;
 	struct idmap string_map;
 	struct symbol_function *functions;
@@ -157,6 +165,15 @@ void symbol_builder_guess(struct symbol_builder *builder, const struct symbol_gu
 /* Rows of a sequence by rising address (others are left out), then its end. */
 void symbol_builder_row(struct symbol_builder *builder, const struct symbol_line_row *row);
 void symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t address);
+
+/* How many of the addresses that are asked for lie below this one. */
+size_t symbol_asked_below(const struct symbol_asked *asked, uint64_t address);
+
+/* Whether a row of [low, high) can be an answer. */
+bool symbol_builder_is_asked(const struct symbol_builder *builder, uint64_t low, uint64_t high);
+
+/* Whether complete units have a function at each address that is asked for. */
+bool symbol_builder_has_all_asked(const struct symbol_builder *builder);
 
 /* True if functions with ranges, or lines, have come. */
 bool symbol_builder_has_scopes(const struct symbol_builder *builder);

@@ -348,6 +348,7 @@ static void sweep(struct finisher *finisher)
 	struct symbol_row last = { .scope = SYMBOL_NONE };
 	uint32_t symbol = RANGE_NONE;
 	bool has_rows = false;
+	uint64_t end;
 
 	for (size_t i = 0;;) {
 		uint64_t next = i < symbols->count ? symbols->items[i].start : UINT64_MAX;
@@ -363,6 +364,11 @@ static void sweep(struct finisher *finisher)
 			advance(&lines);
 		if (next == row.address)
 			symbol = symbols->items[i++].value;
+		end = i < symbols->count ? symbols->items[i].start : UINT64_MAX;
+		end = scopes.next < end ? scopes.next : end;
+		end = lines.next < end ? lines.next : end;
+		if (!symbol_builder_is_asked(builder, row.address, end))
+			continue;
 		if (lines.piece) {
 			row.file = lines.row.file;
 			row.line = lines.row.line;

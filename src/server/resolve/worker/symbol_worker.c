@@ -31,6 +31,7 @@
 enum {
 	FD_STATUS = SUBPROCESS_FD_FIRST,
 	FD_OUT,
+	FD_ASKED, /* addresses, by rising address */
 	FD_SCRATCH,
 	FD_INPUTS = FD_SCRATCH + SYMBOL_SCRATCH_FILES
 };
@@ -45,6 +46,7 @@ enum {
 	ARG_ENTRIES,
 	ARG_DURATION_NS,
 	ARG_IS_FOR_ONCE,
+	ARG_IS_ASKED, /* the table is of those in FD_ASKED alone */
 	ARG_NOTE,
 	ARGS_COMMON,
 	ARGS_PER_INPUT = 3
@@ -125,6 +127,19 @@ static bool confine(const struct symbol_limits *limits, const struct symbol_inpu
 	return subprocess_confine(&confined);
 }
 
+/* False when they are not there to be read. */
+static bool read_asked(struct symbol_asked *ret)
+{
+	struct stat st;
+	uint64_t *items;
+
+	if (fstat(FD_ASKED, &st))
+		return false;
+	items = mem_new_array(uint64_t, (size_t)st.st_size / sizeof(uint64_t) + 1);
+	*ret = (struct symbol_asked){ items, (size_t)st.st_size / sizeof(uint64_t) };
+	return pread(FD_ASKED, items, (size_t)st.st_size, 0) == st.st_size;
+}
+
 static uint64_t number_of(const char *text)
 {
 	return strtoull(text, NULL, 10);
@@ -140,7 +155,8 @@ static int run_worker(char **args, size_t count)
 {
 	struct symbol_input inputs[SYMBOL_INPUTS_MAX];
 	struct worker_status status = { .is_done = 1 };
-	const struct symbol_limits limits = {
+	struct symbol_asked asked = { 0 };
+	struct symbol_limits limits = {
 		.file_bytes = number_of(args[ARG_FILE_BYTES]),
 		.section_bytes = number_of(args[ARG_SECTION_BYTES]),
 		.table_bytes = number_of(args[ARG_TABLE_BYTES]),
@@ -151,6 +167,8 @@ static int run_worker(char **args, size_t count)
 	int scratch[SYMBOL_SCRATCH_FILES];
 	struct err err = { 0 };
 
+	if (number_of(args[ARG_IS_ASKED]) && read_asked(&asked))
+		limits.asked = &asked;
 	for (int i = 0; i < SYMBOL_SCRATCH_FILES; i++)
 		scratch[i] = FD_SCRATCH + i;
 	for (size_t i = 0; i < count; i++) {
@@ -173,6 +191,7 @@ static int run_worker(char **args, size_t count)
 		status.code = err.code;
 		memcpy(status.message, err.message, sizeof(status.message));
 	}
+	free((uint64_t *)asked.items);
 	return write(FD_STATUS, &status, sizeof(status)) == sizeof(status) ? 0 : 1;
 }
 
@@ -229,6 +248,7 @@ static char **make_args(const struct symbol_input *inputs, size_t count,
 		[ARG_ENTRIES] = limits->entries,
 		[ARG_DURATION_NS] = (uint64_t)limits->duration_ns,
 		[ARG_IS_FOR_ONCE] = limits->is_for_once,
+		[ARG_IS_ASKED] = limits->asked != NULL,
 	};
 	char **args = mem_new_array(char *, 3 + ARGS_COMMON + ARGS_PER_INPUT * count);
 	char **at = args, text[32];
@@ -327,26 +347,45 @@ static int open_scratch(const char *directory, int *fds, struct err *err)
 	return 0;
 }
 
+static int open_asked(const struct symbol_asked *asked, const char *directory, struct err *err)
+{
+	size_t bytes = asked ? asked->count * sizeof(*asked->items) : 0;
+	int fd = spill_file(directory, err);
+
+	if (fd >= 0 && bytes && pwrite(fd, asked->items, bytes, 0) != (ssize_t)bytes) {
+		close(fd);
+		return err_set(err, ERR_NO_MEMORY, "write addresses to a temporary file");
+	}
+	return fd;
+}
+
 /* *ret_fd is where its last word is to be read. */
-static int start_worker(const struct symbol_input *inputs, size_t count, char **args, int out_fd,
-			const char *scratch_directory, struct subprocess *ret, int *ret_fd,
-			struct err *err)
+static int start_worker(const struct symbol_input *inputs, size_t count, char **args,
+			const struct symbol_asked *asked, int out_fd, const char *scratch_directory,
+			struct subprocess *ret, int *ret_fd, struct err *err)
 {
 	int fds[FDS_COMMON + SYMBOL_INPUTS_MAX], *scratch = fds + FD_SCRATCH - FD_STATUS, ends[2];
-	int error_number, code = open_scratch(scratch_directory, scratch, err);
+	int asked_fd = open_asked(asked, scratch_directory, err), error_number, code;
 
-	if (code)
-		return code;
-	if (pipe2(ends, O_CLOEXEC)) {
+	if (asked_fd < 0)
+		return asked_fd;
+	code = open_scratch(scratch_directory, scratch, err);
+	if (!code && pipe2(ends, O_CLOEXEC)) {
+		code = err_set_errno(err, errno, "make a pipe");
 		close_all(scratch, SYMBOL_SCRATCH_FILES);
-		return err_set_errno(err, errno, "make a pipe");
+	}
+	if (code) {
+		close(asked_fd);
+		return code;
 	}
 	fds[0] = ends[1];
 	fds[FD_OUT - FD_STATUS] = out_fd;
+	fds[FD_ASKED - FD_STATUS] = asked_fd;
 	for (size_t i = 0; i < count; i++)
 		fds[FDS_COMMON + i] = inputs[i].fd;
 	error_number = subprocess_start(fds, FDS_COMMON + (int)count, args, ret);
 	close(ends[1]);
+	close(asked_fd);
 	close_all(scratch, SYMBOL_SCRATCH_FILES);
 	*ret_fd = ends[0];
 	if (!error_number)
@@ -370,7 +409,8 @@ static int run_one(const struct symbol_input *inputs, size_t count,
 	bool is_late;
 
 	*ret_died = false;
-	code = start_worker(inputs, count, args, out_fd, scratch_directory, &process, &fd, err);
+	code = start_worker(inputs, count, args, limits->asked, out_fd, scratch_directory, &process,
+			    &fd, err);
 	free_args(args);
 	if (code)
 		return code;

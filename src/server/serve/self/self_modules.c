@@ -92,7 +92,7 @@ static void read_symbols(struct self_module *module, bool is_executable)
 	status = fd;
 	if (fd >= 0) {
 		symbol_sources_add(&sources, fd, slice_of(module->name));
-		status = symbol_sources_table(&sources, &module->table, &err);
+		status = symbol_sources_table(&sources, NULL, &module->table, &err);
 		symbol_sources_close(&sources);
 	}
 	if (status < 0) {
