@@ -31,13 +31,7 @@ static void check_code(const struct php_layout *layout, uint64_t address)
 
 	if (php_code_read(&memory, layout, address, &code) != SCRIPT_CODE_READ)
 		return;
-	if (strlen(code.function) > TEXT_MAX || strlen(code.file) > TEXT_MAX ||
-	    !slice_is_utf8(slice_of(code.function)) || !slice_is_utf8(slice_of(code.file)) ||
-	    code.lines_len > 8 * (LINE_TABLE_LINES_MAX + 1))
-		abort();
-	for (uint32_t position = 0; position < 256; position++)
-		if (php_line(slice_from(code.lines, code.lines_len), position) > INT32_MAX)
-			abort();
+	check_script_code(&code, TEXT_MAX, php_line);
 	php_label(&code, false, &label);
 	strbuf_free(&label);
 	script_code_fini(&code);

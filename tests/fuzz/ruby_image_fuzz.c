@@ -32,13 +32,7 @@ static void check_code(const struct ruby_layout *layout, uint64_t address)
 
 	if (ruby_code_read(&memory, layout, 0, address, &code) != SCRIPT_CODE_READ)
 		return;
-	if (strlen(code.function) > TEXT_MAX || strlen(code.file) > TEXT_MAX ||
-	    !slice_is_utf8(slice_of(code.function)) || !slice_is_utf8(slice_of(code.file)) ||
-	    code.lines_len > 8 * (RUBY_LINES_MAX + 1))
-		abort();
-	for (uint32_t pc = 0; pc < 64; pc++)
-		if (ruby_line(slice_from(code.lines, code.lines_len), pc) > INT32_MAX)
-			abort();
+	check_script_code(&code, TEXT_MAX, ruby_line);
 	ruby_full_label(&code, &code, &label);
 	strbuf_free(&label);
 	script_code_fini(&code);

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster of ClickHouse for tests: Debian's clickhouse-server 18.16, shards of two replicas each, with one ZooKeeper.
 
-All on loopback, in the foreground of the test that starts it: `with` starts and ends it. Single servers are killed and
-started again.
+All on loopback. Single servers are killed and started again.
 """
 import atexit
 import os
@@ -13,6 +12,8 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+
+from foreground import Foreground
 
 NAME = "firn"
 REPLICAS = 2
@@ -78,7 +79,7 @@ def free_ports(count):
     return ports
 
 
-class Cluster:
+class Cluster(Foreground):
     """Addresses of all servers in self.url, in turns from each shard."""
 
     def __init__(self, folder, shards=2):
@@ -90,20 +91,12 @@ class Cluster:
         self.url = ",".join(self.url_of(n) for n in range(self.count))
         self.servers, self.zookeeper = [None] * self.count, None
 
-    def __enter__(self):
-        try:
-            self.configure()
-            self.start_zookeeper()
-            for number in range(self.count):
-                self.start(number, wait=False)
-            self.wait()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
+    def start_all(self):
+        self.configure()
+        self.start_zookeeper()
+        for number in range(self.count):
+            self.start(number, wait=False)
+        self.wait()
 
     def url_of(self, number):
         return f"http://127.0.0.1:{self.http[number]}"

@@ -10,18 +10,7 @@ import os
 import signal
 import time
 
-
-def family(pid):
-    """The process and its descendants."""
-    found = [pid]
-    for children in glob.glob(f"/proc/{pid}/task/*/children"):
-        try:
-            with open(children) as text:
-                for child in text.read().split():
-                    found += family(int(child))
-        except OSError:
-            pass
-    return found
+from processes import family
 
 
 def busy_s():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """S3 servers that are not ours, for tests: Ceph's radosgw with one monitor and one OSD in memory,
-or, where that is not installed, nothing. In the foreground of the test that starts it: all
-processes end with it."""
+or, where that is not installed, nothing."""
 
 import hashlib
 import hmac
@@ -13,6 +12,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+
+from foreground import Foreground
 
 ACCESS_KEY, SECRET_KEY = "firntestaccess", "firntestsecret0123456789"
 NEEDED = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "ceph-authtool", "monmaptool")
@@ -50,7 +51,7 @@ def missing():
     return ", ".join(lacking) if lacking else None
 
 
-class S3Server:
+class S3Server(Foreground):
     """A bucket store at self.url; `with` starts and ends it."""
 
     def __init__(self, folder, memory="1G"):
@@ -60,17 +61,6 @@ class S3Server:
         self.processes = []
         self.environment = {**os.environ, "CEPH_CONF": f"{self.folder}/ceph.conf"}
         self.environment.pop("CEPH_LIB", None)
-
-    def __enter__(self):
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
 
     def run(self, *command, **more):
         return subprocess.run(command, env=self.environment, check=True, stdout=subprocess.PIPE,
@@ -123,7 +113,7 @@ rgw data = {own}
             create = [] if os.path.exists(f"{own}/keyring") else ["--create-keyring"]
             self.run("ceph-authtool", f"{own}/keyring", *create, "--gen-key", "-n", name, *flags)
 
-    def start(self):
+    def start_all(self):
         own = self.folder
         self.configure()
         self.run("monmaptool", "--create", "--fsid", self.fsid, "--addv", "a", f"[v2:{self.mon}]",

@@ -66,3 +66,17 @@ uint32_t line_table_line(struct slice table, uint32_t instruction)
 		line = number_at(table, i + 1);
 	return line;
 }
+
+uint32_t line_table_line_before(struct slice table, uint32_t position, uint32_t instruction_bytes)
+{
+	struct line_table_head head;
+	uint32_t into, instruction;
+
+	if (!line_table_head(table, &head))
+		return 0;
+	into = position - head.code;
+	instruction = into / instruction_bytes;
+	if (into % instruction_bytes || instruction > head.instructions)
+		return 0;
+	return line_table_line(table, instruction - (instruction > 0));
+}

@@ -40,5 +40,10 @@ struct line_table_head {
 bool line_table_head(struct slice table, struct line_table_head *ret);
 /* 0 = not known. Of a table that has a head. */
 uint32_t line_table_line(struct slice table, uint32_t instruction);
+/*
+ * The line of the instruction before `position`, the low half of an address; at the beginning that
+ * of the first. 0 = the position is not in these instructions, or the line is not known.
+ */
+uint32_t line_table_line_before(struct slice table, uint32_t position, uint32_t instruction_bytes);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * busy - a program whose time is known: heavy() three quarters, light() one quarter, both called
- * from serve() called from main(). Usage: busy SECONDS
+ * from serve() called from main(). Usage: busy SECONDS [PERCENT]
+ *
+ * It works PERCENT of the time (100) and sleeps in between: enough for who waits until an agent has
+ * some samples of it, while others want the processor.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -35,6 +38,8 @@ __attribute__((noinline)) static void serve(void)
 	sink++;
 }
 
+#define TURN_NS INT64_C(50000000)
+
 static int64_t now_ns(void)
 {
 	struct timespec now;
@@ -46,9 +51,17 @@ static int64_t now_ns(void)
 int main(int argc, char **argv)
 {
 	int64_t end_ns = now_ns() + (argc > 1 ? atoi(argv[1]) : 5) * INT64_C(1000000000);
+	int64_t work_ns = TURN_NS / 100 * (argc > 2 ? atoi(argv[2]) : 100);
+	const struct timespec pause = { .tv_nsec = TURN_NS - work_ns };
 
-	while (now_ns() < end_ns)
-		serve();
+	while (now_ns() < end_ns) {
+		int64_t turn_ns = now_ns();
+
+		while (now_ns() < turn_ns + work_ns)
+			serve();
+		if (pause.tv_nsec > 0)
+			nanosleep(&pause, NULL);
+	}
 	printf("%llu\n", (unsigned long long)sink);
 	return 0;
 }

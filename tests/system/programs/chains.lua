@@ -1,5 +1,6 @@
--- Chains of calls that are known, for tests/system/luajit_test: most of the time is spent in hotLeaf, at the end of
--- the chain that is asked for. Functions are called what their callers call them by.
+-- Chains of calls that are known, for tests/system/luajit_test and lua_test: most of the time is spent in hotLeaf, at
+-- the end of the chain that is asked for. Functions are called what their callers call them by. For LuaJIT, and for
+-- Lua 5.2 and later.
 --
 --   luajit chains.lua SHAPE SECONDS [GATE]
 
@@ -48,7 +49,7 @@ local function dive(depth)
 end
 
 local function recursion()
-	local sum = dive(300)
+	local sum = dive(jit and 300 or 150)
 	return sum
 end
 
@@ -167,15 +168,20 @@ local function iterators()
 	end
 end
 
-local function größe()
-	local sum = hotLeaf()
+local holder = {
+	member = function()
+		local sum = hotLeaf()
+		return sum
+	end,
+}
+
+local function fields()
+	local sum = holder.member()
 	return sum
 end
 
-local function names()
-	local sum = größe()
-	return sum
-end
+-- LuaJIT alone takes letters beyond ASCII in names.
+local names = jit and require("chains_names")(hotLeaf)
 
 -- ---- functions in which machine code has no exit ----
 
@@ -246,7 +252,7 @@ end
 local shapes = {
 	callbacks = callbacks, recursion = recursion, errors = errors, protected = protected, coroutines = coroutines,
 	metamethods = metamethods, varargs = varargs, tails = tails, methods = methods, iterators = iterators,
-	names = names, modules = modules, closures = closures, flat = flat, small = small, foreign = foreign,
+	fields = fields, names = names, modules = modules, closures = closures, flat = flat, small = small, foreign = foreign,
 }
 local shape = shapes[arg[1]]
 

@@ -117,16 +117,7 @@ static void read_lines(const struct memory_reader *memory, const struct head *he
 
 uint32_t puc_line(struct slice lines, uint32_t position)
 {
-	struct line_table_head head;
-	uint32_t into, instruction;
-
-	if (!line_table_head(lines, &head))
-		return 0;
-	into = position - head.code;
-	instruction = into / INSTRUCTION_BYTES;
-	if (into % INSTRUCTION_BYTES || instruction > head.instructions)
-		return 0;
-	return line_table_line(lines, instruction - (instruction > 0));
+	return line_table_line_before(lines, position, INSTRUCTION_BYTES);
 }
 
 /* ---- names of what it calls ---- */

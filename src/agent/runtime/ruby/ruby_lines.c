@@ -101,14 +101,5 @@ uint8_t *ruby_lines_read(const struct memory_reader *memory, const struct ruby_l
 
 uint32_t ruby_line(struct slice table, uint32_t pc)
 {
-	struct line_table_head head;
-	uint32_t into, word;
-
-	if (!line_table_head(table, &head))
-		return 0;
-	into = pc - head.code;
-	word = into / WORD_BYTES;
-	if (into % WORD_BYTES || word > head.instructions)
-		return 0;
-	return line_table_line(table, word - (word > 0));
+	return line_table_line_before(table, pc, WORD_BYTES);
 }
