@@ -213,6 +213,31 @@ void json_member_uint(struct json *json, const char *key, uint64_t value)
 	json_put_uint(json, value);
 }
 
+void json_members_int(struct json *json, const struct json_number *members, size_t count)
+{
+	size_t most = 0;
+	char *to, *at;
+
+	assert(!json->after_key && count);
+	for (size_t i = 0; i < count; i++)
+		most += members[i].key.len + sizeof(",\"\":") + DECIMAL_BYTES_MAX;
+	at = to = strbuf_reserve(json->out, most);
+	for (size_t i = 0; i < count; i++) {
+		struct slice key = members[i].key;
+
+		if (!json->first[json->depth])
+			*at++ = ',';
+		json->first[json->depth] = false;
+		*at++ = '"';
+		memcpy(at, key.data, key.len);
+		at += key.len;
+		*at++ = '"';
+		*at++ = ':';
+		at += decimal_put_int(at, members[i].value);
+	}
+	number_added(json, (size_t)(at - to));
+}
+
 void json_member_bool(struct json *json, const char *key, bool value)
 {
 	json_put_key(json, key);

@@ -46,6 +46,31 @@ static void containers_get_their_commas(void **state)
 	strbuf_free(&out);
 }
 
+static void numbers_together_are_written_as_one_by_one(void **state)
+{
+	const struct json_number numbers[] = {
+		{ SLICE_LITERAL("least"), INT64_MIN },
+		{ SLICE_LITERAL("none"), 0 },
+		{ SLICE_LITERAL("most"), INT64_MAX },
+	};
+	struct strbuf out = { 0 };
+	struct json json;
+
+	(void)state;
+	json_begin(&json, &out);
+	json_open_object(&json);
+	json_members_int(&json, numbers, 3);
+	json_member_object(&json, "inner");
+	json_member_bool(&json, "first", true);
+	json_members_int(&json, numbers + 1, 1);
+	json_close_object(&json);
+	json_close_object(&json);
+	assert_string_equal(strbuf_text(&out), "{\"least\":-9223372036854775808,\"none\":0,"
+					       "\"most\":9223372036854775807,"
+					       "\"inner\":{\"first\":true,\"none\":0}}");
+	strbuf_free(&out);
+}
+
 static void assert_written(struct slice given, const char *expected)
 {
 	struct strbuf out = { 0 };
@@ -289,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(containers_get_their_commas),
+		cmocka_unit_test(numbers_together_are_written_as_one_by_one),
 		cmocka_unit_test(strings_are_escaped_or_repaired),
 		cmocka_unit_test(numbers_are_exact_and_short),
 		cmocka_unit_test(doubles_are_as_printf_writes_them),

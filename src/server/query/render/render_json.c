@@ -132,21 +132,23 @@ void render_function_json(struct json *json, const struct tree *tree,
 static void write_node(struct json *json, const struct tree *tree, uint32_t number)
 {
 	const struct tree_node *node = &tree->nodes[number];
+	const struct json_number members[] = {
+		{ SLICE_LITERAL("function"), node->function },
+		{ SLICE_LITERAL("parent"), node->parent },
+		{ SLICE_LITERAL("depth"), node->depth },
+		{ SLICE_LITERAL("self"), node->self },
+		{ SLICE_LITERAL("total"), node->total },
+	};
 
 	assert(number < tree->nodes_count);
 	json_open_object(json);
-	json_member_int(json, "function", node->function);
-	json_member_int(json, "parent", node->parent);
-	json_member_int(json, "depth", node->depth);
-	json_member_int(json, "self", node->self);
-	json_member_int(json, "total", node->total);
+	json_members_int(json, members, sizeof(members) / sizeof(members[0]));
 	if (tree->base) {
 		json_member_int(json, "base_self", tree->base[number].self);
 		json_member_int(json, "base_total", tree->base[number].total);
 	}
-	if (node->inlined) {
+	if (node->inlined)
 		json_member_bool(json, "inlined", true);
-	}
 	json_close_object(json);
 }
 
