@@ -21,7 +21,7 @@
 
 struct conn;
 
-/* What connections need of their server. */
+/* The server, as its connections see it. */
 struct conn_owner {
 	struct http_service *service;
 	int64_t idle_timeout_ns;

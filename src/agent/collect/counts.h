@@ -24,7 +24,7 @@
 #define COUNTS_NO_NAME UINT32_MAX
 #define COUNTS_NOT_KEPT UINT32_MAX
 
-/* What else samples are told apart by. */
+/* Further fields that samples are told apart by. */
 enum counts_keep { COUNTS_THREAD_NAME = 1, COUNTS_THREAD = 2, COUNTS_CPU = 4 };
 
 struct counted {

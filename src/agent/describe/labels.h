@@ -21,7 +21,7 @@
 #include "agent/procs/process.h"
 #include "model/tables.h"
 
-/* What is known beside the process itself. */
+/* The sources of labels beside the process itself. */
 struct label_sources {
 	const char *node;
 	struct container_names *containers; /* NULL = no names of containers */
@@ -32,7 +32,7 @@ struct label_sources {
 
 #define LABELS_DROPPED (TABLES_FULL - 1) /* a rule leaves the process out */
 
-/* What is known of the file that a process runs. NULL members: not known. */
+/* The file that a process runs, as far as it is known. NULL members: not known. */
 struct label_file {
 	const struct elf_info *elf;
 	const struct elf_origin *origin;
@@ -44,7 +44,8 @@ struct label_file labels_file(const struct process *process);
 uint32_t labels_of_process(struct tables *tables, const struct label_sources *sources,
 			   const struct process *process, struct slice thread_name);
 
-/* What rules see of a process: its labels, and what else is known as `__meta_...`. */
+/* Gives the labels of a process that rules see: its own, and `__meta_...` of all else that is
+ * known. */
 void labels_known(const struct label_sources *sources, const struct process *process,
 		  const struct label_file *file, struct slice thread_name, struct rule_labels *ret);
 

@@ -23,7 +23,7 @@ enum sample_label {
 /* "thread_name,cpu" or "none" -> a set of enum sample_label. ERR_INVALID names the unknown one. */
 int sample_labels_parse(struct slice text, unsigned *ret, struct err *err);
 
-/* What counts must keep for these labels: a set of enum counts_keep. */
+/* The fields that counts must keep for these labels: a set of enum counts_keep. */
 unsigned sample_labels_keep(unsigned labels);
 
 struct process;

@@ -24,7 +24,7 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 			 const uint64_t *words, const uint64_t *outer);
 
 /*
- * What runs in a piece of a Java runtime's code, by its two words: a method and those that it is
+ * The frames of a piece of a Java runtime's code, by its two words: a method and those that it is
  * inlined into, or a stub. Innermost first; how many.
  */
 size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
@@ -40,8 +40,8 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			uint64_t address, uint32_t ret[V8_INLINED_MAX]);
 
 /*
- * What a frame of LuaJIT is: a function, all that a trace has made one, or nothing, where it is one
- * in C that nobody calls by a name. Outermost first; how many.
+ * The functions of a frame of LuaJIT: one, all those that a trace has made one, or none, where it
+ * is a function in C that nobody calls by a name. Outermost first; how many.
  */
 size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, const uint64_t *words,

@@ -26,7 +26,7 @@ struct debuginfo_client_file {
 	bool hash_first; /* so that the server may take it in spite of a poor one with another hash
 			  */
 	bool is_debug_file; /* worth its bytes although the server has the stripped program */
-	/* What names it can give, for servers that know (firn's); _NOTHING: is not told. */
+	/* The names that it can give, for servers that know (firn's); _NOTHING: is not told. */
 	enum elf_quality quality;
 	/* Called after each piece; false gives up (ERR_CANCELLED). May be NULL. */
 	bool (*progress)(void *context, uint64_t sent, uint64_t total);

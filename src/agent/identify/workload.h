@@ -30,9 +30,9 @@ void workload_add(struct meta_labels *labels);
 bool workload_of_replica_set(struct slice name, struct slice hash, struct slice *ret);
 
 /*
- * What a ReplicaSet or Job most likely is one of, by its name alone: "NAME-HASH" of deployment NAME
- * with a hash of the letters that Kubernetes makes hashes of, "NAME-DIGITS" of cron job NAME; else
- * itself.
+ * Guesses the owner of a ReplicaSet or Job by its name alone: "NAME-HASH" belongs to deployment
+ * NAME, if the hash has the letters that Kubernetes makes hashes of, "NAME-DIGITS" to cron job
+ * NAME, any other to nobody: it is its own workload.
  */
 void workload_guess(struct slice kind, struct slice name, struct strbuf *ret,
 		    struct strbuf *ret_kind);

@@ -67,7 +67,8 @@ struct code_map_builder {
 bool code_map_builder_add(struct code_map_builder *builder, uint64_t start, uint32_t bytes,
 			  const struct code_place *place);
 
-/* What begins at `start`: added last, or in `base` (may be NULL). */
+/* Finds the code that begins at `start`: the one added last, else the one in `base` (may be NULL).
+ */
 bool code_map_builder_find(const struct code_map_builder *builder, const struct code_map *base,
 			   uint64_t start, struct code_place *ret);
 

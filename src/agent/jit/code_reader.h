@@ -54,7 +54,7 @@ void code_reader_fini(struct code_reader *reader);
 /* Takes ownership of the file, which may be the one read so far; fd -1 changes nothing. */
 void code_reader_adopt(struct code_reader *reader, const struct code_file *file);
 
-/* What has to be there of a copy. */
+/* The part of the file that a copy of it must have. */
 struct lender_part code_reader_wants(const struct code_reader *reader);
 
 /* Closes the descriptor; the file is gone on with when it is adopted again. */

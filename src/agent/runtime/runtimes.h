@@ -79,12 +79,13 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
 		       uint64_t address);
 
-/* What runs in V8's optimized code; NULL = not known. Until the next call of `turn`. */
+/* The functions at an address of V8's optimized code; NULL = not known. Until the next call of
+ * `turn`. */
 const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
 					   const struct process_identity *identity,
 					   uint64_t address);
 
-/* What a frame of V8's is that runs no function in JavaScript; NULL = not known. */
+/* The name of a frame of V8's own, that is, of no function in JavaScript; NULL = not known. */
 const char *runtimes_v8_frame(const struct runtimes *runtimes,
 			      const struct process_identity *identity, uint64_t number);
 
@@ -95,7 +96,7 @@ struct runtimes_code {
 	uint32_t line;		     /* 0 = not known */
 };
 
-/* What the code at an address of such a process is; false = it is not the runtime's. */
+/* Describes the code at an address of a process; false = it is not the runtime's. */
 bool runtimes_find_code(const struct runtimes *runtimes, const struct process_identity *identity,
 			uint64_t address, struct runtimes_code *ret);
 

@@ -2,12 +2,12 @@
 /*
  * unwind_rule - how to get from the registers of one frame to those of its caller.
  *
- * What the decoders of unwind information (cfi.h, gopclntab.h, sframe.h) give, what the tables
- * hold, and what the BPF unwinder follows; so it is plain data of fixed layout, and includes only
- * the kernel's types. Registers have DWARF numbers: on x86-64 6 = rbp, 7 = rsp, 16 = rip; on arm64
- * 29 = fp, 30 = lr, 31 = sp. "The frame pointer" is rbp or x29, whatever a function uses it for.
- * Of the other registers that calls preserve only rbx is followed: the CFA of the dynamic linker's
- * lazy binding is in it, under several frames.
+ * The decoders of unwind information (cfi.h, gopclntab.h, sframe.h) give such rules, the tables
+ * hold them and the BPF unwinder follows them; so a rule is plain data of fixed layout, and this
+ * header includes only the kernel's types. Registers have DWARF numbers: on x86-64 6 = rbp, 7 =
+ * rsp, 16 = rip; on arm64 29 = fp, 30 = lr, 31 = sp. "The frame pointer" is rbp or x29, whatever a
+ * function uses it for. Of the other registers that calls preserve only rbx is followed: the CFA of
+ * the dynamic linker's lazy binding is in it, under several frames.
  *
  * Terms: DWARF 5, section 6.4. CFA = canonical frame address, the caller's stack pointer.
  */

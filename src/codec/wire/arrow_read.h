@@ -66,7 +66,7 @@ struct slice arrow_column_name(const struct arrow_stream *stream, size_t column)
 /* The schema's own pairs; empty: it has none of that key. */
 struct slice arrow_metadata(const struct arrow_stream *stream, const char *key);
 
-/* What is there, once dictionaries and runs are looked through. */
+/* Shape and length of the values themselves: dictionaries and runs are looked through. */
 enum arrow_shape arrow_shape(const struct arrow_array *array);
 int64_t arrow_length(const struct arrow_array *array);
 

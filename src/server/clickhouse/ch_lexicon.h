@@ -9,10 +9,10 @@
  * ever invalid: a lexicon is added to until it is evicted. Retention and deletes hide reports,
  * which every query reads anew; a lexicon names none.
  *
- * What a lexicon lacks says nothing: rows may become visible in any order. It knows how far its
- * numbers are *whole*, that is, 1..n without a gap. A query whose reports name no number beyond
- * asks nothing; others ask for what lies beyond, and never for less. Dictionaries of version 1 are
- * not dense: they are asked for whole each time.
+ * A row that a lexicon lacks may exist all the same: rows may become visible in any order. A
+ * lexicon knows how far its numbers are *whole*, that is, 1..n without a gap. A query whose reports
+ * name no number beyond asks nothing; others ask for what lies beyond, and never for less.
+ * Dictionaries of version 1 are not dense: they are asked for whole each time.
  *
  * A lexicon belongs to the readers of one tenant, or to those of all: a report that names another
  * tenant's dictionary finds nothing, as when the table is read.
@@ -82,7 +82,7 @@ void ch_lexicon_give(struct ch_lexicons *all, struct ch_lexicon *lexicon);
 
 size_t ch_lexicon_bytes(const struct ch_lexicon *lexicon);
 
-/* What is there already stays. False: the number is out of bounds. */
+/* A row that is there already stays. False: the number is out of bounds. */
 MUST_USE bool ch_lexicon_add_row(struct ch_lexicon_rows *rows, uint32_t number, struct slice row);
 MUST_USE bool ch_lexicon_add_node(struct ch_lexicon *lexicon, uint32_t number,
 				  struct ch_lexicon_node node);

@@ -35,7 +35,7 @@ struct ch_read_dict {
 	struct ch_numbers stacks, label_sets;
 };
 
-/* What a snapshot keeps until its release. */
+/* The memory that a snapshot keeps until its release. */
 struct ch_pins {
 	struct tables tables;
 	struct segment_sum *sums; /* NULL: the reports are raw */
@@ -129,7 +129,7 @@ bool ch_dict_statement(const struct ch_reading *reading, enum ch_dict_kind kind,
 int ch_take_dict_rows(struct ch_reading *reading, enum ch_dict_kind kind, struct slice rows,
 		      struct err *err);
 
-/* What is named of dictionaries goes into the tables. */
+/* Puts the rows of dictionaries that reports name into the tables. */
 int ch_translate_dicts(struct ch_reading *reading, struct err *err);
 
 /* ch_reports.c: every report with its rows. The takers work on reading->reports. */

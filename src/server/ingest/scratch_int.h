@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one call of ingest works in; kept from call to call, so that warm calls allocate little. */
+/* The memory that a call of ingest works in; kept between calls, so that warm ones allocate little.
+ */
 #ifndef FIRN_SERVER_INGEST_SCRATCH_INT_H
 #define FIRN_SERVER_INGEST_SCRATCH_INT_H
 

@@ -93,14 +93,14 @@ MUST_USE int store_append(struct store *store, const struct tables_view *batch,
  */
 MUST_USE int store_takes_appends(struct store *store, struct err *err);
 
-/* What will be read of the reports: the rest may be missing or undefined. */
+/* How much of the reports will be read: the rest may be missing or undefined. */
 enum store_reads {
 	STORE_ROWS,   /* all of it */
 	STORE_TOTALS, /* totals; rows only where their labels decide what counts */
 	STORE_LISTS,  /* that a series has reports, the newest start, and labels of rows */
 };
 
-/* What the snapshot will be used for; it leaves out parts that cannot matter. */
+/* The use that is made of a snapshot, which leaves out parts that cannot matter for it. */
 struct store_query {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
 	const struct selector *selector; /* NULL: everything */

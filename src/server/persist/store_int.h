@@ -122,7 +122,7 @@ struct store_disk {
 	struct store_bucket *bucket;  /* store_bucket.c; NULL: there is none */
 };
 
-/* What store_engine.h asks for, each where its name without "disk" would be looked for. */
+/* The functions of store_engine.h, each in the file of its name without "disk". */
 extern const struct store_engine store_disk_engine; /* store_disk.c */
 
 MUST_USE int store_disk_append(struct store *base, const struct tables_view *batch,

@@ -174,7 +174,8 @@ int query_series(const struct query_source *source, const struct query_range_par
 void query_series_free(struct query_series_set *set);
 
 /*
- * What is there. Distinct, sorted bytewise, in the arena. The selector may be without type or NULL.
+ * The stored types, labels and values of a label: distinct, sorted bytewise, in the arena. The
+ * selector may be without type or NULL.
  */
 struct query_type {
 	struct profile_type type;

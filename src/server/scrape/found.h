@@ -24,8 +24,8 @@
 #define FOUND_UNASKED_MAX 2000u /* so many are kept though rules drop them: lists show them */
 
 /*
- * What all discoveries of the process hold together: targets, objects of Kubernetes, and answers
- * while they are read.
+ * The memory that all discoveries of the process hold together: targets, objects of Kubernetes, and
+ * answers while they are read.
  */
 #define DISCOVERY_MEMORY_BYTES_MAX ((int64_t)192 << 20)
 extern struct budget discovery_memory;

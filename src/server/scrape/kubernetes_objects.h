@@ -26,7 +26,7 @@ struct kubernetes_objects {
 void kubernetes_objects_init(struct kubernetes_objects *objects, enum kubernetes_resource resource);
 void kubernetes_objects_free(struct kubernetes_objects *objects);
 
-/* What is `known` to `fresh` gives way to it. */
+/* `fresh`, which was begun beside `known`, takes its place. */
 void kubernetes_objects_replace(struct kubernetes_objects *known, struct kubernetes_objects *fresh);
 
 /*

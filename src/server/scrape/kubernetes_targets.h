@@ -20,7 +20,7 @@
 #include "server/scrape/found.h"
 #include "server/scrape/kubernetes_objects.h"
 
-/* What is known: sets of the resources that the role needs, several of one where namespaces are. */
+/* All known resources that the role needs: several sets of one kind where namespaces are named. */
 struct kubernetes_view {
 	const struct kubernetes_objects *const *sets;
 	size_t count;

@@ -29,7 +29,7 @@ struct web {
 /* Any may be NULL. Errors name the option. */
 int web_read(const char *external_url, const char *cors_origin, const char *embed_origin,
 	     struct web *ret, struct err *err);
-/* What the pages may read, and then `more` lines. */
+/* Adds the headers that say which pages may read the answers, and then the lines of `more`. */
 void web_add_headers(struct web *web, struct slice more);
 void web_free(struct web *web);
 

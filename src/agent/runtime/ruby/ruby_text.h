@@ -20,7 +20,7 @@ struct ruby_memory {
 	uint64_t symbols; /* address of the table of ids; 0 = not known */
 };
 
-/* What is returned the caller frees; NULL = there is something else, or nothing any more. */
+/* The caller frees the text. NULL = something else is there, or nothing any more. */
 char *ruby_string(const struct ruby_memory *ruby, uint64_t address);
 char *ruby_path(const struct ruby_memory *ruby, uint64_t address); /* of a file: the absolute one */
 char *ruby_id_name(const struct ruby_memory *ruby, uint64_t id);

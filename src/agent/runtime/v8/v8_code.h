@@ -18,7 +18,7 @@ enum script_code_result v8_code_read(const struct memory_reader *memory,
 				     const struct v8_layout *layout, struct v8_lines *lines,
 				     uint64_t process, uint64_t address, struct script_code *ret);
 
-/* What a frame is that has this number instead of a function; NULL = not known. */
+/* The name of a frame that has this number instead of a function; NULL = not known. */
 const char *v8_frame_name(const struct v8_layout *layout, uint64_t number);
 
 #endif

@@ -36,7 +36,7 @@ struct v8_function {
 	uint32_t line;	 /* that runs; 0 = not known */
 };
 
-/* What runs at an address; count 0 = it is no optimized code. */
+/* The functions that run at an address; count 0 = it is no optimized code. */
 struct v8_place {
 	size_t count;
 	struct v8_function functions[]; /* outermost first */

@@ -4,7 +4,7 @@
  *
  * A file exists once object_files_add named it. Its bytes come in extents of OBJECT_EXTENT_BYTES:
  * neighbouring ones that are missing in one request, and once however many threads wait for them.
- * What is announced by vfs.will_read is fetched by threads of their own, several requests at once.
+ * Threads of their own fetch what vfs.will_read announces, several requests at once.
  * They are kept in one local file of limited size; the extents that nobody read for longest make
  * room. That file is made anew at open and has no name, so it needs no recovery and goes with the
  * process. Bytes are not checked here: parts have checksums.

@@ -30,8 +30,8 @@ enum part_tier {
 };
 
 /*
- * What the manifest knows, so that a part outside the query is never opened. The writer fills
- * it in, but for the last three fields, which are the manifest's alone.
+ * The manifest knows this much of a part, so that one outside the query is never opened. The writer
+ * fills it in, but for the last three fields, which are the manifest's alone.
  */
 struct part_info {
 	uint64_t number; /* from manifest_take_number */

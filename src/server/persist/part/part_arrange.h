@@ -16,7 +16,7 @@
 
 struct part_arranger;
 
-/* What was used, arranged, until the arranger is used again. */
+/* The used part of the tables, arranged; valid until the arranger is used again. */
 struct part_arrangement {
 	struct tables_view view; /* without reports */
 	const uint64_t *rows_of_node;

@@ -41,9 +41,9 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min);
 #define PART_CHUNK_ROWS 0
 
 /*
- * What is to be stored, until the builder is used again; fills all but the offset, and empties the
- * builder. ERR_LIMIT when there is more than PART_CHUNK_RAW_BYTES_MAX, ERR_CANCELLED once the
- * throttle (may be NULL) is stopped.
+ * Gives the bytes to be stored, which are valid until the builder is used again, fills all of `ret`
+ * but the offset, and empties the builder. ERR_LIMIT when there is more than
+ * PART_CHUNK_RAW_BYTES_MAX, ERR_CANCELLED once the throttle (may be NULL) is stopped.
  */
 MUST_USE int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
 			     struct throttle *throttle, struct part_chunk *ret,

@@ -24,8 +24,8 @@ struct types_answer {
 #define TYPES_ANSWERS_MAX 3
 
 /*
- * What may answer, in the order of preference: types that some segment has, or the one asked for
- * when none is. Returns how many, at least one.
+ * Finds the types that may answer, in the order of preference: those that some segment has, or the
+ * one asked for when there are none. Returns how many, at least one.
  */
 size_t types_find(const struct query_source *source, const struct profile_type *asked,
 		  bool deltas_first, struct types_answer ret[static TYPES_ANSWERS_MAX]);

@@ -34,8 +34,8 @@
 #include <stdint.h>
 
 /*
- * What is promised of false alarms; tests are made at a quarter of it, as dispersions are estimates
- * and programs vary more slowly, too, than the blocks of one sample show.
+ * The promised share of false alarms. Tests are made at a quarter of it, as dispersions are
+ * estimates and programs vary more slowly, too, than the blocks of one sample show.
  */
 #define SIGNIFICANCE_ALARMS_MAX 0.05
 #define SIGNIFICANCE_LEVEL (SIGNIFICANCE_ALARMS_MAX / 4)

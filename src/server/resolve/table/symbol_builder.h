@@ -156,7 +156,7 @@ void symbol_builder_unit_done(struct symbol_builder *builder);
 
 void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_candidate *symbol);
 
-/* What reaches out of a piece of code is cut there. */
+/* An extent that reaches out of its piece of code is cut there. */
 void symbol_builder_extent(struct symbol_builder *builder, const struct symbol_extent *extent);
 
 /* At most one per address; used if an extent starts there, too. */

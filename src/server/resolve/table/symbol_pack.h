@@ -92,7 +92,8 @@ static inline uint32_t symbol_pack_get(const struct symbol_pack *pack, unsigned 
 	return *ret_is_patch ? patch : field->base + value;
 }
 
-/* What is to be written of a field: `patches` is what to say of those that become patches. */
+/* One field of each record, to be written; `patches` has the values of those that become patches.
+ */
 struct symbol_pack_input {
 	uint32_t values[SYMBOL_PACK_RECORDS], patches[SYMBOL_PACK_RECORDS];
 	uint64_t must_patch; /* by record, a bit each: `values` cannot say it */

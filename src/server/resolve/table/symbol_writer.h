@@ -12,7 +12,7 @@
 #include "server/resolve/table/symbol_pack.h"
 #include "server/resolve/table/symbol_table.h"
 
-/* What holds from `address` on, up to the next row. */
+/* Scope, file and line of all addresses from `address` on, up to the next row. */
 struct symbol_row {
 	uint64_t address;
 	uint32_t scope; /* SYMBOL_NONE: none */

@@ -43,7 +43,9 @@ void parameters_free(struct parameters *asked);
 MUST_USE int parameters_read(struct parameters *asked, const struct net_request *request,
 			     enum parameters_need need, int64_t now_ns, struct err *err);
 
-/* What a diff compares to: base_query (default: query), base_from and base_to, which must be there.
+/*
+ * The base that a diff compares to: base_query (default: query), base_from and base_to, which must
+ * be there.
  */
 MUST_USE int parameters_read_base(struct parameters *asked, const struct net_request *request,
 				  int64_t now_ns, struct err *err);

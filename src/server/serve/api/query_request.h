@@ -71,8 +71,8 @@ void query_request_answered(struct query_request *query, int rc, struct net_resp
 int query_request_pay(struct net_response *response, size_t bytes, struct err *err);
 
 /*
- * What a diff compares to: parameters_read_base. Ends with query_request_end of its own. query_diff
- * of the two.
+ * query_request_read_base reads the base that a diff compares to (parameters_read_base), which ends
+ * with a query_request_end of its own; query_request_diff is query_diff of the two.
  */
 int query_request_read_base(struct serve *serve, const struct net_request *request,
 			    struct query_request *ret, struct err *err);

@@ -46,7 +46,10 @@ struct service_sender *service_senders_list(struct service_senders *senders, str
 /* A service's name as it stands in the list. */
 struct slice service_senders_name(struct slice service);
 
-/* What the file has, added: ERR_INVALID, ERR_LIMIT say what is wrong; some may be there then. */
+/*
+ * Adds the senders of a file. ERR_INVALID and ERR_LIMIT say what is wrong with it; some of its
+ * senders may have been added then.
+ */
 int service_senders_read(struct service_senders *senders, struct slice text, struct err *err);
 void service_senders_write(struct service_senders *senders, struct strbuf *out);
 

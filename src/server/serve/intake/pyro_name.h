@@ -10,7 +10,7 @@
 
 #define PYRO_LABELS_MAX 128
 
-/* What a sample of a format without types counts. */
+/* The type and unit of samples in a format that does not tell them. */
 struct pyro_name_type {
 	const char *suffix; /* of the app's name */
 	const char *name, *type, *unit, *period_type, *period_unit;
