@@ -26,6 +26,7 @@
 
 /* Priority of the agent's threads: below that of the profiled programs. */
 #define NICE 5
+#define FINISH_LOOK_NS (CLOCK_NS_PER_S / 10)
 #define LATE_SETTLE_NS CLOCK_NS_PER_S /* at the end, for what started just before it */
 
 /* The one window that goes back and forth between the threads. */
@@ -350,15 +351,25 @@ static void log_balance(void)
 
 void agent_stop(struct agent *agent)
 {
-	agent_finish(agent, LATE_SETTLE_NS);
+	agent_finish(agent, LATE_SETTLE_NS, NULL);
 }
 
-void agent_finish(struct agent *agent, int64_t wait_ns)
+/* False when it has not ended in time. */
+static bool join_until(pthread_t thread, int64_t at_real_ns)
+{
+	const struct timespec at = { at_real_ns / CLOCK_NS_PER_S, at_real_ns % CLOCK_NS_PER_S };
+
+	return !pthread_timedjoin_np(thread, NULL, &at);
+}
+
+void agent_finish(struct agent *agent, int64_t wait_ns, bool (*is_stopping)(void))
 {
 	if (!agent)
 		return;
 	drain_stop(agent->drain, wait_ns);
-	pthread_join(agent->drain_thread, NULL);
+	while (!join_until(agent->drain_thread, clock_real_ns() + FINISH_LOOK_NS))
+		if (is_stopping && is_stopping())
+			drain_stop(agent->drain, 0);
 	pthread_join(agent->report_thread, NULL);
 	log_balance();
 	agent_free(agent);

@@ -102,8 +102,9 @@ void agent_stop(struct agent *agent);
 /*
  * The same, but the last samples wait up to `wait_ns` for unwind tables that are being built, where
  * agent_stop waits a second: those of a program of 500 MB take longer than the program may run.
+ * They do not wait any more when `is_stopping` says so.
  */
-void agent_finish(struct agent *agent, int64_t wait_ns);
+void agent_finish(struct agent *agent, int64_t wait_ns, bool (*is_stopping)(void));
 
 /* Waits until at least one report window has been delivered or timeout; for tests and record. */
 bool agent_wait_window(struct agent *agent, int64_t timeout_ns);

@@ -33,6 +33,7 @@
 #define OVERDUE_POLL_MS 10
 #define WARM_UP_NS (5 * CLOCK_NS_PER_S) /* at most; with tables in the cache far less */
 #define FOLLOW_CPUS_NS CLOCK_NS_PER_S
+#define FINISH_STEP_NS (50 * CLOCK_NS_PER_MS) /* at the end; then it may have to be at once */
 #define RUNTIMES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
@@ -517,13 +518,17 @@ static void walk_late_samples(struct drain *drain)
 /* No more samples come: those that still wait do so for a moment. */
 static void finish_late_samples(struct drain *drain)
 {
-	int64_t end_ns = clock_monotonic_ns() + atomic_load(&drain->settle_ns), now_ns;
+	int64_t began_ns = clock_monotonic_ns(), now_ns = began_ns;
 
 	walk_late_samples(drain);
-	while (late_samples_are_coming(&drain->late) && (now_ns = clock_monotonic_ns()) < end_ns) {
-		tracker_settle(&drain->tracker, end_ns - now_ns, now_ns);
-		unwind_loader_wait_idle(drain->loader, end_ns - clock_monotonic_ns());
+	while (late_samples_are_coming(&drain->late) &&
+	       now_ns - began_ns < atomic_load(&drain->settle_ns)) {
+		tracker_settle(&drain->tracker, FINISH_STEP_NS, now_ns);
+		unwind_loader_wait_idle(drain->loader, FINISH_STEP_NS);
 		walk_late_samples(drain);
+		if (late_samples_are_coming(&drain->late)) /* neither waits for copies of files */
+			poll(NULL, 0, OVERDUE_POLL_MS);
+		now_ns = clock_monotonic_ns();
 	}
 	late_samples_give_up(&drain->late);
 	walk_late_samples(drain);

@@ -67,7 +67,10 @@ void *drain_run(void *drain);
 /* Holds from the next window on, and is freed by the drain. Any thread. */
 void drain_set_config(struct drain *drain, struct agent_config *config);
 
-/* From any thread; returns at once. The last samples wait so long for what their stacks lack. */
+/*
+ * From any thread; returns at once. The last samples wait so long for what their stacks lack, or
+ * for less if it is called again with less.
+ */
 void drain_stop(struct drain *drain, int64_t settle_ns);
 void drain_free(struct drain *drain); /* after drain_run has returned, or never ran */
 

@@ -340,7 +340,9 @@ static int record(const struct record_verb_options *values, const struct option_
 	if (ended_by)
 		agent_stop(agent);
 	else
-		agent_finish(agent, TABLES_WAIT_NS);
+		agent_finish(agent, TABLES_WAIT_NS, verb_is_stopping);
+	if (!ended_by && verb_is_stopping())
+		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
 	if (!rc)
 		rc = write_profile(values, format, &recording, names_until_ns, err);
 	if (!rc)
