@@ -285,6 +285,7 @@ static void count_leaves(struct trimming *t, const struct trim_trie *summed)
 static int count_missing(struct trimming *t, const struct trim_trie *summed, struct err *err)
 {
 	const struct tables_view *view = &summed->trie->view;
+	bool any = false;
 
 	name_use_column(t->names, &summed->names);
 	t->bits_used = 1;
@@ -302,10 +303,12 @@ static int count_missing(struct trimming *t, const struct trim_trie *summed, str
 			mark = mark_frame(t, summed, node->frame);
 		if (!mark)
 			return work_over_budget(t->work, err);
+		any |= mark != MARK_NAMED;
 		t->open[id] = mark == MARK_NAMED ? t->open[node->parent]
 						 : enter_missing(t, summed, id, mark);
 	}
-	count_leaves(t, summed);
+	if (any)
+		count_leaves(t, summed);
 	return 0;
 }
 
