@@ -103,6 +103,42 @@ static bool may_be_ours(const struct store_bucket *own, const struct bucket_mani
 	       (!own->has_put || !strcmp(manifest->session, own->session));
 }
 
+/* What the bucket lacks of what is sealed. With seal_lock, or before there are threads. */
+static void note_lacking(struct store_disk *store)
+{
+	struct store_bucket *own = store->bucket;
+	const struct manifest_state *state = &store->manifest.state;
+	int64_t since_ns = own->place.saved_ns;
+
+	if (!since_ns && state->parts_count) {
+		since_ns = state->parts[0].min_start_ns;
+		for (size_t i = 1; i < state->parts_count; i++)
+			if (state->parts[i].min_start_ns < since_ns)
+				since_ns = state->parts[i].min_start_ns;
+	}
+	if (state->log_generation > own->place.generation && state->parts_count)
+		store_bucket_note_sealed(store, state->log_generation - 1, since_ns);
+}
+
+/* The bucket was emptied, or is an older copy: it is behind by all that the store has. */
+static void start_over(struct store_disk *store, uint64_t newest)
+{
+	struct store_bucket *own = store->bucket;
+
+	log_warn("store", "the bucket has lost manifests: all parts are uploaded again",
+		 "bucket=\"%s\" newest=%llu expected=%llu", store->options.bucket_url,
+		 (unsigned long long)newest, (unsigned long long)own->place.manifest);
+	own->place.generation = 0;
+	own->place.saved_ns = 0;
+	own->state_generation = 0;
+	lock_take(&store->seal_lock);
+	note_lacking(store);
+	lock_give(&store->seal_lock);
+	lock_take(&own->lock);
+	own->saved_ns = 0;
+	lock_give(&own->lock);
+}
+
 /* Takes over what the newest manifest says is there; it must be ours, or the one we came from. */
 static int adopt(struct store_disk *store, uint64_t newest, struct err *err)
 {
@@ -111,9 +147,7 @@ static int adopt(struct store_disk *store, uint64_t newest, struct err *err)
 	int rc;
 
 	if (newest < own->place.manifest) {
-		log_warn("store", "the bucket has lost manifests: all parts are uploaded again",
-			 "bucket=\"%s\" newest=%llu expected=%llu", store->options.bucket_url,
-			 (unsigned long long)newest, (unsigned long long)own->place.manifest);
+		start_over(store, newest);
 		return 0;
 	}
 	if (!newest)
@@ -702,23 +736,6 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* What the bucket lacks of what an earlier run has sealed. */
-static void note_earlier(struct store_disk *store, bool is_known)
-{
-	struct store_bucket *own = store->bucket;
-	const struct manifest_state *state = &store->manifest.state;
-	int64_t since_ns = own->place.saved_ns;
-
-	if ((!is_known || !since_ns) && state->parts_count) {
-		since_ns = state->parts[0].min_start_ns;
-		for (size_t i = 1; i < state->parts_count; i++)
-			if (state->parts[i].min_start_ns < since_ns)
-				since_ns = state->parts[i].min_start_ns;
-	}
-	if (state->log_generation > own->place.generation && state->parts_count)
-		store_bucket_note_sealed(store, state->log_generation - 1, since_ns);
-}
-
 /* Mistakes are told at once; a bucket that is away for a while does not keep the store closed. */
 static int attach_at_start(struct store_disk *store, struct err *err)
 {
@@ -773,7 +790,9 @@ int store_bucket_open(struct store_disk *store, struct err *err)
 		rc = bucket_place_write(&own->place, store->vfs, store->path, err);
 	if (rc)
 		return rc;
-	note_earlier(store, is_known);
+	if (!is_known)
+		own->place.saved_ns = 0;
+	note_lacking(store);
 	return store->options.no_background ? 0 : start(store, err);
 }
 

@@ -22,6 +22,7 @@
 #include "sim_disk.h"
 
 #define REPORTS 40
+#define CALLS_TO_ATTACH 4u /* two puts and a removal of a probe, a list of manifests */
 #define DIR "/store"
 #define URL "s3://bucket/p"
 
@@ -436,6 +437,43 @@ static void what_was_deleted_stays_deleted(void **state)
 	end(&world);
 }
 
+/* Somebody emptied the bucket: until all is there again, the store says how old what is missing is.
+ */
+static void an_emptied_bucket_is_behind(void **state)
+{
+	struct sim_disk *other = sim_disk_new(5);
+	struct store_restore restored;
+	struct store_bucket_stat stat;
+	struct world world;
+	struct err err = { 0 };
+
+	(void)state;
+	begin(&world, 1);
+	append(&world);
+	assert_int_equal(store_seal(world.store, &err), 0);
+	assert_int_equal(store_bucket_step(world.store, &err), 0);
+	store_bucket_stat(world.store, &stat);
+	assert_int_equal(stat.behind_ns, 0);
+	store_close(world.store);
+	world.bucket->close(world.bucket);
+	world.bucket = sim_bucket_new();
+	assert_int_equal(open_store(&world, world.disk, &world.store, &err), 0);
+	sim_bucket_plan(world.bucket, SIM_BUCKET_REFUSES, CALLS_TO_ATTACH + 1);
+	assert_int_not_equal(store_bucket_step(world.store, &err), 0);
+	assert_int_equal(sim_bucket_count(world.bucket, "/part/"), 0);
+	store_bucket_stat(world.store, &stat);
+	assert_true(stat.behind_ns >= 100 * CLOCK_NS_PER_S);
+	assert_int_equal(store_bucket_step(world.store, &err), 0);
+	store_bucket_stat(world.store, &stat);
+	assert_int_equal(stat.behind_ns, 0);
+	assert_int_equal(
+		store_restore(world.bucket, URL, NULL, DIR, sim_disk_vfs(other), &restored, &err),
+		0);
+	assert_int_equal(restored.parts, 1);
+	sim_disk_free(other);
+	end(&world);
+}
+
 static void services_without_conditions_are_refused(void **state)
 {
 	struct world world;
@@ -541,6 +579,7 @@ int main(void)
 		cmocka_unit_test(garbage_goes),
 		cmocka_unit_test(old_manifests_go),
 		cmocka_unit_test(what_was_deleted_stays_deleted),
+		cmocka_unit_test(an_emptied_bucket_is_behind),
 		cmocka_unit_test(services_without_conditions_are_refused),
 		cmocka_unit_test(restoring_says_what_it_cannot_do),
 		cmocka_unit_test(damaged_objects_are_named),
