@@ -22,7 +22,7 @@
 #include "server/resolve/resolver.h"
 
 #define EXIT_CANNOT_RUN 127		     /* as shells say */
-#define TABLES_WAIT_NS (30 * CLOCK_NS_PER_S) /* at a due end, for tables that are being made */
+#define TABLES_WAIT_NS (30 * CLOCK_NS_PER_S) /* for those being made; not after SIGTERM */
 #define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S)  /* for who sends SIGTERM: frames that wait say so */
 
 struct record_verb_options {
@@ -337,11 +337,11 @@ static int record(const struct record_verb_options *values, const struct option_
 		ended_by = wait_end(values, &command, pids, count, &status);
 	if (ended_by == SIGTERM)
 		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
-	if (ended_by)
+	if (ended_by == SIGTERM)
 		agent_stop(agent);
 	else
 		agent_finish(agent, TABLES_WAIT_NS, verb_is_stopping);
-	if (!ended_by && verb_is_stopping())
+	if (ended_by != SIGTERM && verb_is_stopping())
 		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
 	if (!rc)
 		rc = write_profile(values, format, &recording, names_until_ns, err);
