@@ -171,4 +171,4 @@ class Chains {
 
 if (isset($argv[3]))
     \file_get_contents($argv[3]);
-\call_user_func([new Chains, $argv[1]], cpu_seconds() + (int)$argv[2]);
+\call_user_func([new Chains, $argv[1]], cpu_seconds() + (float)$argv[2]);

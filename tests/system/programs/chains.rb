@@ -110,4 +110,4 @@ end
 
 File.open(ARGV[2], &:read) if ARGV[2]
 now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
-Chains.new.public_send(ARGV[0], now + Integer(ARGV[1]) * 1_000_000_000)
+Chains.new.public_send(ARGV[0], now + (Float(ARGV[1]) * 1_000_000_000).to_i)
