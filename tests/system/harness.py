@@ -176,6 +176,11 @@ def compile_c(name, *flags):
     return out
 
 
+def go_cache(folder):
+    """Where Go keeps what it has compiled: for all tests of a run, or for the one with this folder."""
+    return os.environ.get("GOCACHE") or os.path.join(folder, "go-cache")
+
+
 def messages(*names):
     """Python modules of tests/system/proto/NAME.proto, made by protoc (an encoder that is not ours)."""
     if not shutil.which("protoc"):

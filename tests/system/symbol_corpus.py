@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 
+import harness
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = (os.path.join(HERE, "symbol_programs"), os.path.join(HERE, "unwind_programs"))
 
@@ -128,7 +130,7 @@ def call(*command, **more):
 
 
 def build_go(folder, program, source, out):
-    env = {**os.environ, "GOCACHE": os.path.join(folder, "go-cache"), "HOME": folder, "GO111MODULE": "off"}
+    env = {**os.environ, "GOCACHE": harness.go_cache(folder), "HOME": folder, "GO111MODULE": "off"}
     kept = [flag for flag in program.flags if not flag.startswith("-ldflags")]
     for path, flags in ((out + ".whole", kept), (out, program.flags)):
         call("go", "build", *flags, "-o", path, os.path.join(source, "main.go"), env=env)

@@ -18,6 +18,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 
+import harness
+
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unwind_programs")
 C_FLAGS = ["-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wl,--build-id"]
 MS = "1500"  # CPU time of a program
@@ -226,7 +228,7 @@ def build_libraries(folder):
 
 
 def build_go(folder, program):
-    env = {**os.environ, "GOCACHE": os.path.join(folder, "go-cache"), "HOME": folder, "GOFLAGS": "-mod=mod",
+    env = {**os.environ, "GOCACHE": harness.go_cache(folder), "HOME": folder, "GOFLAGS": "-mod=mod",
            "GO111MODULE": "off"}
     out = os.path.join(folder, program.name)
     build_id = f"-B 0x{program.name.encode().hex():0<40}"

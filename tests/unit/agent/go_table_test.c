@@ -37,7 +37,8 @@ static void build(const char *how, struct program *ret)
 	fputs("package main\nfunc main() { println(\"here\") }\n", file);
 	fclose(file);
 	snprintf(command, sizeof(command),
-		 "cd %s && env CGO_ENABLED=0 GO111MODULE=off GOCACHE=%s/cache GOFLAGS=-p=2 "
+		 "cd %s && env CGO_ENABLED=0 GO111MODULE=off GOFLAGS=-p=2 "
+		 "GOCACHE=${GOCACHE:-%s/cache} "
 		 "go build %s -o program program.go >&2",
 		 folder, folder, how);
 	assert_int_equal(system(command), 0);

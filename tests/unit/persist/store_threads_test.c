@@ -25,10 +25,11 @@
 #include "store_dir.h"
 
 #define THREADS 6
-/* Fewer for the thread sanitizer, which is slow. */
-#define PER_THREAD (BUILT_WITH_TSAN ? 30 : 80)
-#define KILLS (BUILT_WITH_TSAN ? 2 : 8)
-#define MODEL_STEPS (BUILT_WITH_TSAN ? 60 : 300)
+/* Fewer for sanitizers, which are slow. */
+#define IS_SLOW (BUILT_WITH_ASAN || BUILT_WITH_TSAN)
+#define PER_THREAD (IS_SLOW ? 30 : 80)
+#define KILLS (IS_SLOW ? 2 : 8)
+#define MODEL_STEPS (IS_SLOW ? 60 : 300)
 #define MODEL_REPORTS 200
 
 static int64_t now_ns = (BATCHES_START_S + 2000) * CLOCK_NS_PER_S;
