@@ -770,7 +770,10 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->at = first;
 	script->room = SCRIPT_FRAMES_MAX;
 	script->sample = sample->head.at_ns;
-	script_had_start(&script->had, sample->head.tgid, script->sample);
+	/* What could not be read is asked for again where there may be another copy of it. */
+	script_had_start(
+		&script->had, sample->head.tgid,
+		process->kind == SCRIPT_PHP || process->kind == SCRIPT_PERL ? script->sample : 0);
 	script_window_reset(&script->frames, 0);
 	script_window_reset(&script->scopes, 0);
 	if (process->kind == SCRIPT_V8) {
