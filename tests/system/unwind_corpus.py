@@ -22,7 +22,8 @@ import harness
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unwind_programs")
 C_FLAGS = ["-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wl,--build-id"]
-MS = "1500"  # CPU time of a program
+MS = "1200"  # CPU time of a program
+LATE_MS = "1500"  # of one whose first samples may come before its table
 # The program begins when somebody writes to the FIFO $GATE: who sees that its tables are there.
 WAIT_AT_GATE = 'read -r word < "$GATE"; exec "$@"'
 
@@ -193,12 +194,12 @@ PROGRAMS = [
     Program("musl_threads", threads(), source="threads.c", **MUSL),
     # The program of deep_40 as it is found in containers and launchers.
     Program("deleted", deep(40), "none", "deep_40", late=True,
-            run=["sh", "-c", SHELL_SETUP["deleted"], MS]),
+            run=["sh", "-c", SHELL_SETUP["deleted"], LATE_MS]),
     Program("memfd", deep(40), "none", "deep_40", late=True,
-            run=["/usr/bin/python3", "-c", MEMFD, "{dir}/deep_40", MS]),
+            run=["/usr/bin/python3", "-c", MEMFD, "{dir}/deep_40", LATE_MS]),
     Program("overlay", deep(40), "none", "deep_40", late=True, needs=["unshare"],
             run=["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c",
-                 SHELL_SETUP["overlay"], MS]),
+                 SHELL_SETUP["overlay"], LATE_MS]),
 ]
 
 
