@@ -22,7 +22,6 @@
 #include "workshop.h"
 
 #define THREADS 8
-#define ARG_NOTE 8 /* of a worker's arguments: why debug information is not to be read */
 
 /* A program with debug information, "program", and the address of its main. */
 struct fixture {
@@ -533,8 +532,8 @@ static void threads_share_one_build(void **state)
  */
 static void misbehave(int argc, char **argv)
 {
-	if (argc > ARG_NOTE && !strcmp(argv[1], "symbol-worker") && !*argv[ARG_NOTE] &&
-	    *workshop_told()) {
+	if (argc > WORKSHOP_ARG_NOTE && !strcmp(argv[1], "symbol-worker") &&
+	    !*argv[WORKSHOP_ARG_NOTE] && *workshop_told()) {
 		signal(SIGSYS, SIG_DFL);
 		raise(SIGSYS);
 	}

@@ -27,7 +27,6 @@
 #include "workshop.h"
 
 #define VERB "symbol-worker"
-#define ARG_NOTE 8 /* of the worker's arguments: why debug information is not to be read */
 
 struct fixture {
 	struct workshop workshop;
@@ -316,13 +315,13 @@ static void misbehave(int argc, char **argv)
 {
 	const char *how = workshop_told();
 
-	if (argc <= ARG_NOTE || strcmp(argv[1], VERB))
+	if (argc <= WORKSHOP_ARG_NOTE || strcmp(argv[1], VERB))
 		return;
-	if (!strcmp(how, "crash") || (!strcmp(how, "crash once") && !*argv[ARG_NOTE])) {
+	if (!strcmp(how, "crash") || (!strcmp(how, "crash once") && !*argv[WORKSHOP_ARG_NOTE])) {
 		signal(SIGSEGV, SIG_DFL);
 		raise(SIGSEGV);
 	}
-	if (!strcmp(how, "forbidden once") && !*argv[ARG_NOTE]) {
+	if (!strcmp(how, "forbidden once") && !*argv[WORKSHOP_ARG_NOTE]) {
 		signal(SIGSYS, SIG_DFL);
 		raise(SIGSYS);
 	}

@@ -30,4 +30,6 @@ const char *workshop_path(const struct workshop *workshop, const char *name, cha
 void workshop_tell(const char *what);
 const char *workshop_told(void);
 
+#define WORKSHOP_ARG_NOTE 9 /* of a worker's arguments: why debug information is not to be read */
+
 #endif
