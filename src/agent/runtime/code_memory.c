@@ -9,9 +9,16 @@ struct code_memory *code_memory_new(const struct memory_reader *memory)
 {
 	struct code_memory *made = mem_new(struct code_memory);
 
-	made->memory = memory;
-	made->reads_left = CODE_MEMORY_READS_MAX;
+	code_memory_begin(made, memory);
 	return made;
+}
+
+void code_memory_begin(struct code_memory *memory, const struct memory_reader *from)
+{
+	memory->memory = from;
+	memset(memory->addresses, 0, sizeof(memory->addresses));
+	memset(memory->is_there, 0, sizeof(memory->is_there));
+	memory->reads_left = CODE_MEMORY_READS_MAX;
 }
 
 bool code_memory_is_spent(const struct code_memory *memory)
@@ -62,6 +69,25 @@ bool code_memory_read(struct code_memory *memory, uint64_t address, void *to, si
 		len -= some;
 	}
 	return true;
+}
+
+static bool read_from_page(void *context, uint64_t address, void *to, size_t len)
+{
+	struct code_memory *memory = context;
+	size_t into = address % CODE_MEMORY_PAGE;
+	const uint8_t *page = NULL;
+
+	if (len <= CODE_MEMORY_PAGE - into)
+		page = page_at(memory, address - into);
+	if (!page)
+		return memory_read(memory->memory, address, to, len);
+	memcpy(to, page + into, len);
+	return true;
+}
+
+struct memory_reader code_memory_reader(struct code_memory *memory)
+{
+	return (struct memory_reader){ read_from_page, memory };
 }
 
 uint64_t code_memory_u64(struct code_memory *memory, uint64_t address)

@@ -3,6 +3,8 @@
  * code_memory - reads another process's memory by whole pages and caches the last ones, because
  * methods and their names lie side by side.
  *
+ * It reads no page but those that hold what is asked for.
+ *
  * Bounds: CODE_MEMORY_READS_MAX, against structures that are cyclic or endless. Loops ask
  * code_memory_is_spent.
  */
@@ -24,8 +26,17 @@ struct code_memory {
 	uint8_t pages[CODE_MEMORY_PAGES][CODE_MEMORY_PAGE];
 };
 
-/* The cache is never refreshed: make a new one for each look. */
+/* The cache is never refreshed: make a new one for each look, or begin again. */
 struct code_memory *code_memory_new(const struct memory_reader *memory);
+
+/* Forgets all pages, and reads this memory from now on. `memory` may be zero bytes before. */
+void code_memory_begin(struct code_memory *memory, const struct memory_reader *from);
+
+/*
+ * For readers that know no pages. What crosses into another page, or cannot be read by pages, is
+ * read as it is asked for: nothing fails that the memory itself would give.
+ */
+struct memory_reader code_memory_reader(struct code_memory *memory);
 
 /* Nothing can be read any more, and what was read last may be missing. */
 bool code_memory_is_spent(const struct code_memory *memory);

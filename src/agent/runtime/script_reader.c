@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "agent/runtime/code_memory.h"
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/hotspot/java_code.h"
 #include "agent/runtime/lua/lua_code.h"
@@ -17,6 +18,12 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
+
+/* The thread's own. */
+struct reading {
+	struct v8_lines lines;
+	struct code_memory pages;
+};
 
 struct script_job *script_job_new(const struct process_identity *identity)
 {
@@ -103,19 +110,33 @@ static enum script_code_result read_code(struct v8_lines *lines, const struct sc
 	}
 }
 
-static void read_item(struct v8_lines *lines, const struct script_job *job,
-		      const struct memory_reader *memory, struct script_job_item *item)
+/* With pages of its own: names are to be as old as the proof that they belong to. */
+static void read_item(struct reading *reading, const struct script_job *job,
+		      const struct memory_reader *process, struct script_job_item *item)
 {
-	item->result = read_code(lines, job, memory, item);
+	struct memory_reader memory = code_memory_reader(&reading->pages);
+
+	code_memory_begin(&reading->pages, process);
+	item->result = read_code(&reading->lines, job, &memory, item);
 	if (item->result == SCRIPT_CODE_READ && item->code.proof != item->proof) {
 		script_code_fini(&item->code);
 		item->result = SCRIPT_CODE_GONE;
 	}
 }
 
-static void read_job(struct job *item, void *lines)
+static enum hotspot_state read_hotspot(struct reading *reading, const struct script_job *job,
+				       const struct memory_reader *process)
+{
+	struct memory_reader memory = code_memory_reader(&reading->pages);
+
+	code_memory_begin(&reading->pages, process);
+	return hotspot_process_read(&memory, job->bias, &job->layout.hotspot, job->hotspot);
+}
+
+static void read_job(struct job *item, void *own)
 {
 	struct script_job *job = (struct script_job *)item;
+	struct reading *reading = own;
 	struct process_memory process = { (int)job->identity.pid };
 	struct memory_reader memory = process_memory_reader(&process);
 	int64_t began_at_ns = clock_monotonic_ns();
@@ -127,17 +148,18 @@ static void read_job(struct job *item, void *lines)
 		job->beam_answer =
 			beam_process_read(job->beam, &memory, job->wanted, job->wanted_count);
 	else if (!job->count)
-		job->state = hotspot_process_read(&memory, job->bias, &job->layout.hotspot,
-						  job->hotspot);
+		job->state = read_hotspot(reading, job, &memory);
 	for (size_t i = 0; i < job->count; i++)
-		read_item(lines, job, &memory, &job->items[i]);
+		read_item(reading, job, &memory, &job->items[i]);
 	job->took_ns = clock_monotonic_ns() - began_at_ns;
 	metric_add(&runtime_read_seconds, job->took_ns);
 }
 
-static void fini_lines(void *lines)
+static void fini_reading(void *own)
 {
-	v8_lines_fini(lines);
+	struct reading *reading = own;
+
+	v8_lines_fini(&reading->lines);
 }
 
 const struct job_thread_work script_reader_work = {
@@ -146,7 +168,7 @@ const struct job_thread_work script_reader_work = {
 	.waiting_max = SCRIPT_JOBS_MAX,
 	.stuck = &runtime_stuck,
 	.do_job = read_job,
-	.own_bytes = sizeof(struct v8_lines),
-	.fini_own = fini_lines,
+	.own_bytes = sizeof(struct reading),
+	.fini_own = fini_reading,
 	.free_job = free_job,
 };

@@ -7,9 +7,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "agent/runtime/code_memory.h"
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/python/python_lines.h"
 
@@ -209,6 +211,32 @@ static void a_code_object_has_its_names_and_lines(void **state)
 	script_code_fini(&code);
 }
 
+static void by_pages_it_is_the_same_in_one_read(void **state)
+{
+	struct script_code direct, code;
+	struct image image;
+	struct memory_reader memory = { read_image, &image };
+	struct code_memory *pages = code_memory_new(&memory);
+	struct memory_reader by_pages = code_memory_reader(pages);
+
+	(void)state;
+	make_image(&image);
+	assert_int_equal(read_code(&image, &direct), SCRIPT_CODE_READ);
+	assert_true(image.reads > 6);
+	image.reads = 0;
+	assert_int_equal(python_code_read(&by_pages, &layout, BIAS, 4, CODE, &code),
+			 SCRIPT_CODE_READ);
+	assert_int_equal(image.reads, 1);
+	assert_string_equal(code.function, direct.function);
+	assert_string_equal(code.file, direct.file);
+	assert_int_equal(code.proof, direct.proof);
+	assert_int_equal(code.lines_len, direct.lines_len);
+	assert_memory_equal(code.lines, direct.lines, code.lines_len);
+	script_code_fini(&direct);
+	script_code_fini(&code);
+	free(pages);
+}
+
 static void names_may_have_any_characters(void **state)
 {
 	static const uint8_t latin[] = { 'd', 0xe9, 'j', 0xe0 };
@@ -307,6 +335,7 @@ int main(void)
 		cmocka_unit_test(places_outside_of_the_table_have_no_line),
 		cmocka_unit_test(modules_are_named_by_their_files),
 		cmocka_unit_test(a_code_object_has_its_names_and_lines),
+		cmocka_unit_test(by_pages_it_is_the_same_in_one_read),
 		cmocka_unit_test(names_may_have_any_characters),
 		cmocka_unit_test(what_is_no_code_object_is_told),
 		cmocka_unit_test(lengths_are_bounded_before_memory_is_taken),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "agent/runtime/code_memory.h"
 #include "agent/runtime/v8/v8_code.h"
 #include "agent/runtime/v8/v8_optimized.h"
 #include "fuzz/v8_layout_20.h"
@@ -49,10 +50,12 @@ static const struct v8_layout layout = {
 
 static uint8_t image[IMAGE_BYTES];
 static size_t used;
+static unsigned reads;
 
 static bool read_image(void *context, uint64_t address, void *to, size_t len)
 {
 	(void)context;
+	reads++;
 	if (address < BASE || address - BASE > used || len > used - (address - BASE))
 		return false;
 	memcpy(to, image + (address - BASE), len);
@@ -409,6 +412,35 @@ static void the_proof_of_an_inlined_function_is_that_of_its_name(void **state)
 	v8_lines_fini(&lines);
 }
 
+static void by_pages_a_place_takes_few_reads(void **state)
+{
+	struct memory_reader direct = { read_image, NULL };
+	struct code_memory *pages = code_memory_new(&direct);
+	struct memory_reader by_pages = code_memory_reader(pages);
+	struct v8_lines lines = { .next = 0 };
+	struct made made = make_code();
+	struct v8_place *one, *other;
+	unsigned reads_before;
+
+	(void)state;
+	used = IMAGE_BYTES;
+	reads = 0;
+	one = v8_optimized_read(&direct, &layout, &lines, 1, made.start + 30);
+	v8_lines_fini(&lines);
+	reads_before = reads;
+	reads = 0;
+	other = v8_optimized_read(&by_pages, &layout, &lines, 1, made.start + 30);
+	assert_int_equal(one->count, 3);
+	assert_int_equal(other->count, 3);
+	assert_memory_equal(one->functions, other->functions, 3 * sizeof(one->functions[0]));
+	assert_true(reads_before > 50);
+	assert_true(reads <= 5); /* the image's two pages, and the window of the code's head */
+	v8_lines_fini(&lines);
+	free(one);
+	free(other);
+	free(pages);
+}
+
 /* Inlinings that name each other, functions that are none, code whose head is another's. */
 static void optimized_code_that_makes_no_sense_has_no_functions(void **state)
 {
@@ -443,6 +475,7 @@ int main(void)
 		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
 		cmocka_unit_test_setup(inlined_functions_are_those_of_the_last_position, setup),
 		cmocka_unit_test_setup(the_proof_of_an_inlined_function_is_that_of_its_name, setup),
+		cmocka_unit_test_setup(by_pages_a_place_takes_few_reads, setup),
 		cmocka_unit_test_setup(optimized_code_that_makes_no_sense_has_no_functions, setup),
 	};
 
