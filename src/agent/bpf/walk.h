@@ -186,6 +186,17 @@ WALK_APART enum stack_end walk_to_goroutine(struct walk *walk)
 	return STACK_ENDS;
 }
 
+/*
+ * Where a system call has made a thread, it has returned 0 in the new one. What lies on that one's
+ * stack is nobody's frame, and may not be resident yet.
+ */
+static __always_inline bool walk_is_new_thread(struct walk *walk)
+{
+	__u64 result = 0;
+
+	return walk->full && walk_interrupted(walk, UNWIND_X86_AX, &result) && result == 0;
+}
+
 /* Sets walk->cfa. Returns STACK_ENDS, or why not. */
 static __always_inline enum stack_end walk_find_cfa(struct walk *walk,
 						    const struct unwind_rule *rule)
@@ -195,7 +206,8 @@ static __always_inline enum stack_end walk_find_cfa(struct walk *walk,
 	if (!walk_register(walk, rule->cfa_register, &base))
 		return STACK_UNSUPPORTED_RULE;
 	base += (__s64)rule->cfa_offset;
-	if (rule->cfa == UNWIND_CFA_REGISTER || rule->cfa == UNWIND_CFA_GOROUTINE) {
+	if (rule->cfa == UNWIND_CFA_REGISTER || rule->cfa == UNWIND_CFA_GOROUTINE ||
+	    rule->cfa == UNWIND_CFA_CLONE) {
 		walk->cfa = base;
 		return STACK_ENDS;
 	}
@@ -474,6 +486,8 @@ WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_ru
 		if (end != STACK_UNREADABLE)
 			return end == STACK_ENDS ? walk_arrive(walk, true) : end;
 	}
+	if (rule->cfa == UNWIND_CFA_CLONE && walk_is_new_thread(walk))
+		return STACK_COMPLETE;
 	end = walk_find_cfa(walk, rule);
 	if (end != STACK_ENDS)
 		return end;

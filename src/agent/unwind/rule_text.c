@@ -32,6 +32,8 @@ static void add_cfa(struct strbuf *out, const struct unwind_rule *rule, uint16_t
 		strbuf_addf(out, ")%+d", 8 * rule->cfa_extra);
 	else if (rule->cfa == UNWIND_CFA_GOROUTINE)
 		strbuf_add_text(out, "|goroutine");
+	else if (rule->cfa == UNWIND_CFA_CLONE)
+		strbuf_add_text(out, "|clone");
 	else if (rule->cfa == UNWIND_CFA_PLT)
 		strbuf_addf(out, "+8*(pc%%16>=%d)", rule->cfa_extra);
 }

@@ -121,7 +121,7 @@ static int check_header(const struct table_file *file, uint64_t file_bytes, stru
 
 static bool is_rule_sound(const struct unwind_rule *rule)
 {
-	return rule->cfa <= UNWIND_CFA_GOROUTINE && rule->ra <= UNWIND_VALUE_UNSUPPORTED &&
+	return rule->cfa <= UNWIND_CFA_CLONE && rule->ra <= UNWIND_VALUE_UNSUPPORTED &&
 	       rule->fp <= UNWIND_VALUE_UNSUPPORTED && rule->cfa_register < UNWIND_REGISTERS &&
 	       rule->cfa_index < UNWIND_REGISTERS && rule->ra_register < UNWIND_REGISTERS &&
 	       rule->fp_register < UNWIND_REGISTERS && rule->bx <= UNWIND_VALUE_UNSUPPORTED &&

@@ -22,6 +22,11 @@ static const uint8_t x86_musl_clone[] = { 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x
  * sysdeps/unix/sysv/linux/x86_64/__start_context.S, without shadow stacks */
 static const uint8_t x86_context[] = { 0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24,
 				       0x48, 0x85, 0xff, 0x74, 0x08, 0xe8 };
+/* syscall; test %rax,%rax; jl; je over the ret; ret: glibc,
+ * sysdeps/unix/sysv/linux/x86_64/clone.S and clone3.S */
+static const uint8_t x86_clone[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c };
+static const uint8_t x86_clone_far[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x0f, 0x8c };
+static const uint8_t x86_clone_end[] = { 0x74, 0x01, 0xc3 };
 /* bti c; nop */
 static const uint8_t arm64_landing[] = { 0x5f, 0x24, 0x03, 0xd5 };
 static const uint8_t arm64_nop[] = { 0x1f, 0x20, 0x03, 0xd5 };
@@ -66,6 +71,16 @@ bool thread_start_is_musl(uint16_t machine, const uint8_t *code, size_t len)
 bool thread_start_is_context(uint16_t machine, const uint8_t *code, size_t len)
 {
 	return machine == EM_X86_64 && STARTS_WITH(code, len, x86_context);
+}
+
+bool thread_start_is_clone(uint16_t machine, const uint8_t *code, size_t len)
+{
+	bool begins =
+		(len == THREAD_START_CLONE_BYTES && STARTS_WITH(code, len, x86_clone)) ||
+		(len == THREAD_START_CLONE_FAR_BYTES && STARTS_WITH(code, len, x86_clone_far));
+
+	return machine == EM_X86_64 && begins &&
+	       !memcmp(code + len - sizeof(x86_clone_end), x86_clone_end, sizeof(x86_clone_end));
 }
 
 int thread_start_find_clone(struct section_reader *code, uint64_t *ret_offset, uint64_t *ret_bytes,

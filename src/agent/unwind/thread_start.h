@@ -2,7 +2,9 @@
 /*
  * thread_start - where programs, threads and coroutines begin, in files whose unwind information
  * does not say so: the entry point and the C library musl's __clone, which are assembly without
- * any, and glibc's __start_context, whose information is for a caller that it has not.
+ * any, and glibc's __start_context, whose information is for a caller that it has not. In glibc's
+ * clone and clone3 no information is given from the system call up to where the new thread goes
+ * another way than the one that called.
  *
  * A walk that arrives there is complete, and must end. The code is recognised.
  */
@@ -25,6 +27,16 @@ bool thread_start_is_musl(uint16_t machine, const uint8_t *code, size_t len);
  * return address of the first function of a coroutine.
  */
 bool thread_start_is_context(uint16_t machine, const uint8_t *code, size_t len);
+
+/* Lengths of the code that thread_start_is_clone knows. */
+#define THREAD_START_CLONE_BYTES 10
+#define THREAD_START_CLONE_FAR_BYTES 14 /* with a long jump to what handles errors */
+
+/*
+ * True if all of the code is a system call that makes a thread, up to where the new one goes
+ * another way, which is behind the code: glibc's clone and clone3.
+ */
+bool thread_start_is_clone(uint16_t machine, const uint8_t *code, size_t len);
 
 /*
  * Searches code (x86-64) for the part of musl's __clone that the new thread runs. ERR_NOT_FOUND.

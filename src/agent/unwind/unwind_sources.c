@@ -17,6 +17,13 @@
 #define SORT_SMALL 16		 /* sorted by insertion */
 #define START_BYTES_MAX 64	 /* of an entry point of unknown length */
 #define FUNCTIONS_PER_LOOK 1024u /* at whether to stop */
+#define NEW_THREAD_BYTES_MAX 64	 /* of what a new thread runs in clone */
+
+/* What a function of TABLE_SOURCE_START is: its cookie. */
+enum start_kind {
+	START_OUTERMOST, /* has no caller */
+	START_CLONE,	 /* ... in the new thread */
+};
 
 struct unwind_sources {
 	const struct table_input *input;
@@ -418,6 +425,80 @@ static int list_contexts(struct unwind_sources *sources, const struct unwind_fun
 	return status;
 }
 
+/* Of a function, the rule at its start. */
+struct first_rule {
+	uint64_t offset;
+	enum unwind_cfa cfa;
+};
+
+static int take_first_rule(void *context, uint64_t offset, const struct unwind_rule *rule)
+{
+	struct first_rule *first = context;
+
+	if (offset <= first->offset)
+		first->cfa = (enum unwind_cfa)rule->cfa;
+	return 0;
+}
+
+/* Whether the function says that it has no caller. */
+static int is_outermost(struct unwind_sources *sources, const struct source_function *function,
+			bool *ret, struct err *err)
+{
+	struct first_rule first = { .offset = function->start, .cfa = UNWIND_CFA_NONE };
+	const struct unwind_row_sink sink = { take_first_rule, &first };
+	int status = unwind_sources_rows(sources, TABLE_SOURCE_EH_FRAME, function, &sink, err);
+
+	*ret = first.cfa == UNWIND_CFA_END;
+	return status;
+}
+
+/*
+ * Lists the code before what a new thread runs (`thread`), if it is the system call that made it.
+ * Without that it would count as padding of the function before, which has a caller.
+ */
+static int list_new_thread(struct unwind_sources *sources, const struct source_function *thread,
+			   struct elf_range *range, const struct unwind_function_sink *sink,
+			   struct err *err)
+{
+	const uint8_t *code;
+	bool is_start;
+	size_t have;
+	int status;
+
+	open_range(sources, range, &sources->scratch);
+	status = section_reader_view_some(&sources->scratch, 0, range->bytes, &code, &have, err);
+	if (status || have < range->bytes ||
+	    !thread_start_is_clone(sources->layout.info.machine, code, have))
+		return status;
+	status = is_outermost(sources, thread, &is_start, err);
+	if (status || !is_start)
+		return status;
+	return sink->function(sink->context, range->address, range->address + range->bytes,
+			      START_CLONE);
+}
+
+static int list_new_threads(struct unwind_sources *sources, const struct unwind_function_sink *sink,
+			    struct err *err)
+{
+	const struct source_list *list = &sources->lists[TABLE_SOURCE_EH_FRAME];
+	int status = 0;
+
+	for (size_t i = 1; !status && i < list->count; i++) {
+		const struct source_function *before = &list->functions[i - 1];
+		const struct source_function *thread = &list->functions[i];
+		uint64_t end = (uint64_t)before->start + before->length;
+		struct elf_range range = { end, thread->start - end, 0 };
+
+		if ((range.bytes != THREAD_START_CLONE_BYTES &&
+		     range.bytes != THREAD_START_CLONE_FAR_BYTES) ||
+		    thread->length > NEW_THREAD_BYTES_MAX ||
+		    !elf_offset_to_address(&sources->layout.info, range.offset, &range.address))
+			continue;
+		status = list_new_thread(sources, thread, &range, sink, err);
+	}
+	return status;
+}
+
 static int list_start(struct unwind_sources *sources, const struct unwind_function_sink *sink,
 		      struct err *err)
 {
@@ -430,6 +511,8 @@ static int list_start(struct unwind_sources *sources, const struct unwind_functi
 	int status;
 
 	status = list_contexts(sources, sink, err);
+	if (!status)
+		status = list_new_threads(sources, sink, err);
 	if (status || !layout->entry ||
 	    !locate(sources, layout->entry, layout->entry + 1, &start) ||
 	    !range_from_address(sources, layout->entry, &range))
@@ -540,11 +623,19 @@ static int give_by_offset(void *context, uint64_t address, const struct unwind_r
 	return shift->sink->row(shift->sink->context, address - shift->bias, rule);
 }
 
-static int give_end(const struct unwind_row_sink *sink, uint64_t address)
+static int give_start(const struct unwind_row_sink *sink, uint64_t address, enum start_kind kind)
 {
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_END };
+	static const struct unwind_rule rules[] = {
+		[START_OUTERMOST] = { .cfa = UNWIND_CFA_END },
+		[START_CLONE] = { .cfa = UNWIND_CFA_CLONE,
+				  .cfa_register = UNWIND_X86_SP,
+				  .cfa_offset = 8,
+				  .ra = UNWIND_VALUE_AT_CFA,
+				  .ra_offset = -8 },
+	};
 
-	return sink->row(sink->context, address, &rule);
+	assert(kind <= START_CLONE);
+	return sink->row(sink->context, address, &rules[kind]);
 }
 
 int unwind_sources_rows(struct unwind_sources *sources, enum table_source source,
@@ -560,7 +651,7 @@ int unwind_sources_rows(struct unwind_sources *sources, enum table_source source
 	shift.bias = address - function->start;
 	switch (source) {
 	case TABLE_SOURCE_START:
-		return give_end(&by_address, address);
+		return give_start(&by_address, address, (enum start_kind)function->cookie);
 	case TABLE_SOURCE_GOPCLNTAB:
 		return gopclntab_rows(sources->gopclntab, function->cookie, &by_address, err);
 	case TABLE_SOURCE_EH_FRAME:

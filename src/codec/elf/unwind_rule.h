@@ -16,6 +16,7 @@
 
 #include <linux/types.h>
 
+#define UNWIND_X86_AX 0
 #define UNWIND_X86_BX 3
 #define UNWIND_X86_FP 6
 #define UNWIND_X86_SP 7
@@ -34,6 +35,8 @@ enum unwind_cfa {
 	UNWIND_CFA_PLT,		  /* register + offset + ((pc & 15) >= extra ? 8 : 0) */
 	UNWIND_CFA_GOROUTINE,	  /* where Go's runtime says that the thread's goroutine stopped to
 				     have its stack grown; else what the rule says otherwise */
+	UNWIND_CFA_CLONE,	  /* behind a system call that makes a thread: register + offset in
+				     the one that called, the outermost frame in the new one */
 };
 
 enum unwind_value {

@@ -33,6 +33,8 @@ static struct {
 	struct sample sample;
 } world;
 
+#define RULES_AT 2048 /* in the chunk, behind its lines */
+
 static bool find_tables(void *context, const struct file_key *file, struct binary_tables *ret)
 {
 	(void)context;
@@ -40,8 +42,10 @@ static bool find_tables(void *context, const struct file_key *file, struct binar
 		world.removals++;
 	if (file->inode == world.library.key.inode && !world.has_library)
 		return false;
-	*ret = (struct binary_tables){ .segments_count = 1,
-				       .segments = { { .blocks = 1, .bucket_shift = 7 } } };
+	*ret = (struct binary_tables){
+		.segments_count = 1,
+		.segments = { { .blocks = 1, .rules_at = RULES_AT, .bucket_shift = 7 } }
+	};
 	return true;
 }
 
@@ -62,10 +66,17 @@ static const struct second_walk_source source = { find_tables, chunk_fd, is_comi
 						  NULL };
 
 #define BY_POINTER (LIBRARY + 0x500) /* in the line whose frames are left by rbp */
+#define CLONE (LIBRARY + 0x600)	     /* in the line of a system call that makes a thread */
+#define REGISTER_AX 10		     /* in struct pt_regs */
 
 /* Lines of 128 bytes of code: CFA = rsp + 16; behind the first one, the end. */
 static int make_chunk(void)
 {
+	static const struct unwind_rule clone = { .cfa = UNWIND_CFA_CLONE,
+						  .cfa_register = UNWIND_X86_SP,
+						  .cfa_offset = 8,
+						  .ra = UNWIND_VALUE_AT_CFA,
+						  .ra_offset = -8 };
 	uint32_t lines[32][TABLE_LINE_WORDS];
 	int fd = memfd_create("chunk", MFD_CLOEXEC);
 
@@ -73,8 +84,10 @@ static int make_chunk(void)
 	for (size_t i = 0; i < 32; i++)
 		lines[i][0] = i == 1 ? (uint32_t)UNWIND_CFA_END << 11 : 2u << 1;
 	lines[10][0] = 1u | 2u << 1 | 1u << 11; /* CFA = rbp + 16, rbp before it */
+	lines[12][0] = TABLE_RULE_LISTED | 0;
 	assert_int_equal(ftruncate(fd, TABLE_CHUNK_BYTES), 0);
-	assert_int_equal(write(fd, lines, sizeof(lines)), sizeof(lines));
+	assert_int_equal(write(fd, lines, sizeof(lines)), RULES_AT);
+	assert_int_equal(write(fd, &clone, sizeof(clone)), sizeof(clone));
 	return fd;
 }
 
@@ -178,6 +191,43 @@ static void what_was_not_copied_is_said_to_be_unreadable(void **state)
 	assert_true(walk(world.space));
 	assert_int_equal(world.sample.user_end, STACK_UNREADABLE);
 	assert_int_equal(world.sample.user_count, 2);
+}
+
+/* What lies on a new stack, if it is resident at all, is no return address. */
+static void a_thread_that_has_just_begun_has_no_caller(void **state)
+{
+	static const uint64_t whole[] = { 0xf0, CLONE, 0x51, 0x52 };
+
+	(void)state;
+	world.has_library = true;
+	world.stack.pc = CLONE;
+	world.stack.words[0] = LIBRARY + 0x401;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 1);
+	assert_memory_equal(world.sample.frames, whole, sizeof(whole));
+	world.stack.bytes = 0;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+}
+
+static void who_makes_a_thread_has_its_callers(void **state)
+{
+	static const uint64_t whole[] = { 0xf0, CLONE, LIBRARY + 0x400, START, 0x51, 0x52 };
+
+	(void)state;
+	world.has_library = true;
+	world.stack.pc = CLONE;
+	world.stack.registers[REGISTER_AX] = 4711; /* the new one's id */
+	world.stack.words[0] = LIBRARY + 0x401;
+	world.stack.words[2] = START + 1;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 3);
+	assert_memory_equal(world.sample.frames, whole, sizeof(whole));
+	world.stack.bytes = 0;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_UNREADABLE);
 }
 
 #define FAR_STACK 0xc000100000ull
@@ -434,6 +484,8 @@ int main(void)
 		TEST(a_stack_is_whole_once_the_table_is_there),
 		TEST(a_table_that_is_taken_away_meanwhile_is_not_believed),
 		TEST(what_was_not_copied_is_said_to_be_unreadable),
+		TEST(a_thread_that_has_just_begun_has_no_caller),
+		TEST(who_makes_a_thread_has_its_callers),
 		TEST(a_stack_goes_on_where_it_was_switched_from),
 		TEST(generated_code_is_left_by_what_it_runs_next),
 		TEST(mappings_that_are_not_known_are_waited_for),

@@ -297,6 +297,49 @@ static void threads_of_musl_end_in_clone(void **state)
 	free_built(&built);
 }
 
+/* Where code without unwind information begins: behind a mark (golden/cfi/clone.S). */
+static uint64_t behind_mark(const struct strbuf *image, uint8_t number)
+{
+	const uint8_t mark[] = { 0xb8, number, 0, 1, 0 }; /* mov $0x10000 + number, %eax */
+	const char *found = memmem(image->data, image->len, mark, sizeof(mark));
+
+	assert_non_null(found);
+	return (uint64_t)(found - image->data) + sizeof(mark);
+}
+
+static void threads_of_glibc_begin_behind_the_system_call(void **state)
+{
+	static const struct {
+		uint8_t mark, bytes;
+		enum unwind_cfa gap, behind;
+	} cases[] = {
+		{ 1, 10, UNWIND_CFA_CLONE, UNWIND_CFA_END },
+		{ 2, 14, UNWIND_CFA_CLONE, UNWIND_CFA_END },
+		{ 3, 10, UNWIND_CFA_REGISTER, UNWIND_CFA_REGISTER }, /* a child has callers */
+		{ 4, 10, UNWIND_CFA_REGISTER, UNWIND_CFA_END },	     /* padding */
+	};
+	struct strbuf image = read_golden("clone.elf");
+	struct built built;
+
+	(void)state;
+	build(strbuf_slice(&image), &built);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t start = behind_mark(&image, cases[i].mark);
+
+		assert_int_equal(rule_at(&built, start - 1).cfa, UNWIND_CFA_REGISTER);
+		assert_int_equal(rule_at(&built, start + cases[i].bytes).cfa, cases[i].behind);
+		for (uint64_t into = 0; into < cases[i].bytes; into++) {
+			struct unwind_rule rule = rule_at(&built, start + into);
+
+			assert_int_equal(rule.cfa, cases[i].gap);
+			assert_true(rule.cfa_register == UNWIND_X86_SP && rule.cfa_offset == 8);
+			assert_true(rule.ra == UNWIND_VALUE_AT_CFA && rule.ra_offset == -8);
+		}
+	}
+	free_built(&built);
+	strbuf_free(&image);
+}
+
 /* Takes away .eh_frame and its header; the rest stays as it is. */
 static void remove_eh_frame(char *image)
 {
@@ -676,6 +719,7 @@ int main(void)
 		cmocka_unit_test(the_vdso_has_a_table),
 		cmocka_unit_test(programs_end_at_their_entry_point),
 		cmocka_unit_test(threads_of_musl_end_in_clone),
+		cmocka_unit_test(threads_of_glibc_begin_behind_the_system_call),
 		cmocka_unit_test(plts_of_other_linkers_are_known_by_their_code),
 		cmocka_unit_test(limits_and_cancelling_end_a_build),
 		cmocka_unit_test(other_files_are_refused),
