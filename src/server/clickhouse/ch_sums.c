@@ -200,12 +200,11 @@ static void add_each(struct strbuf *sql, uint32_t columns, const char *before, c
 		strbuf_addf(sql, ", %s%u%s", before, i, after);
 }
 
-/* " GROUP BY .., dict": `inside` also by what rows of a report differ in. */
-static void add_group(const struct sum_keys *keys, bool inside, struct strbuf *sql)
+/* "c, t, dict, st, ls": what sums are told apart by; `inside` also by what rows of a report are. */
+static void add_keys(const struct sum_keys *keys, bool inside, struct strbuf *sql)
 {
-	strbuf_addf(sql, " GROUP BY %s%sdict%s%s", keys->by_class ? "c, " : "",
-		    keys->by_step ? "t, " : "", inside ? ", st" : "",
-		    inside && keys->by_labels ? ", ls" : "");
+	strbuf_addf(sql, "%s%sdict%s%s", keys->by_class ? "c, " : "", keys->by_step ? "t, " : "",
+		    inside ? ", st" : "", inside && keys->by_labels ? ", ls" : "");
 }
 
 /* Rows of reports, with the one more. */
@@ -245,16 +244,16 @@ static void add_stacks(const struct ch_reading *reading, uint32_t columns, struc
 		    keys.by_labels ? "ls" : "toUInt32(0)");
 	add_each(sql, columns, "s", "");
 	strbuf_add_text(sql, "), st != " EXTRA ") FROM (SELECT ");
-	strbuf_addf(sql, "%s%sdict, st%s", keys.by_class ? "c, " : "", keys.by_step ? "t, " : "",
-		    keys.by_labels ? ", ls" : "");
+	add_keys(&keys, true, sql);
 	strbuf_add_text(sql, ", min(a) AS lo, max(b) AS hi, sum(d) AS du, max(d) AS lg, "
 			     "count() AS n, max(m) AS mo");
 	for (uint32_t i = 0; i < columns; i++)
 		strbuf_addf(sql, ", sum(v%u) AS s%u", i, i);
 	add_joined(reading, &keys, columns, sql);
-	add_group(&keys, true, sql);
-	strbuf_add_text(sql, ")");
-	add_group(&keys, false, sql);
+	strbuf_add_text(sql, " GROUP BY ");
+	add_keys(&keys, true, sql);
+	strbuf_add_text(sql, ") GROUP BY ");
+	add_keys(&keys, false, sql);
 	free(keys.classes);
 }
 
