@@ -10,25 +10,12 @@
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/hotspot/java_code.h"
 #include "base/slice.h"
-#include "image_fuzz.h"
+#include "image_walk.h"
 
 #define HEAD_BYTES 16u
 #define FRAMES_MAX 600u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static inline long walk_read_registers(__u64 *to)
-{
-	return walk_read(to, 168, BASE);
-}
-
-#include "../unit/walk/without_files.h"
-
-static bool walk_ask(struct walk *walk)
-{
-	(void)walk;
-	return false;
-}
 
 /* Of 17, and, where it differs, of 25. */
 static struct hotspot_process layouts(uint8_t flags)

@@ -10,27 +10,15 @@
 #include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/splice.h"
 #include "base/slice.h"
-#include "image_fuzz.h"
+#include "image_walk.h"
+
+/* Needs what image_walk.h defines. */
+#include "agent/bpf/script_lua.h"
 
 #define HEAD_BYTES 8u
 #define STEPS_MAX 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static inline long walk_read_registers(__u64 *to)
-{
-	return walk_read(to, 168, BASE);
-}
-
-#include "../unit/walk/without_files.h"
-
-#include "agent/bpf/script_lua.h"
-
-static bool walk_ask(struct walk *walk)
-{
-	(void)walk;
-	return false;
-}
 
 static const struct lua_layout layout = { .code = 88 };
 static const struct script_lua_layout places_of = { .code_start = BASE,

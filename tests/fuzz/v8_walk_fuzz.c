@@ -10,26 +10,15 @@
 
 #include <linux/types.h>
 
-#include "image_fuzz.h"
+#include "image_walk.h"
+
+/* Needs what image_walk.h defines. */
+#include "agent/bpf/script_v8.h"
 
 #define HEAD_BYTES 16u
 #define STEPS_MAX 600u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static inline long walk_read_registers(__u64 *to)
-{
-	return walk_read(to, 168, BASE);
-}
-
-#include "../unit/walk/without_files.h"
-#include "agent/bpf/script_v8.h"
-
-static bool walk_ask(struct walk *walk)
-{
-	(void)walk;
-	return false;
-}
 
 static uint64_t address_at(const uint8_t *data)
 {
