@@ -90,8 +90,8 @@ static int compare_values(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The base with which `width` bits say the most of the sorted values. */
-static uint32_t best_base(const uint32_t *sorted, unsigned count, unsigned width)
+/* The base with which `width` bits say the most of the sorted values; `said`: how many. */
+static uint32_t best_base(const uint32_t *sorted, unsigned count, unsigned width, unsigned *said)
 {
 	uint64_t largest = (1ull << width) - 1;
 	uint32_t base = sorted[0];
@@ -105,6 +105,7 @@ static uint32_t best_base(const uint32_t *sorted, unsigned count, unsigned width
 			base = sorted[first];
 		}
 	}
+	*said = most;
 	return base;
 }
 
@@ -121,10 +122,14 @@ static struct plan plan_field(const struct symbol_pack_input *input, unsigned co
 		qsort(sorted, sorted_count, sizeof(*sorted), compare_values);
 		widest = width_of(sorted[sorted_count - 1] - sorted[0]);
 	}
-	for (unsigned width = 0; width <= widest; width++) {
-		unsigned bits;
+	/* Most widths need not be tried: they take more for the values alone than the best takes.
+	 */
+	for (unsigned width = 0; width <= widest && count * width < least; width++) {
+		unsigned bits, said = 0;
 
-		plan.base = sorted_count ? best_base(sorted, sorted_count, width) : 0;
+		plan.base = sorted_count ? best_base(sorted, sorted_count, width, &said) : 0;
+		if (count * width + (sorted_count - said) * SYMBOL_PACK_INDEX_BITS >= least)
+			continue;
 		if (width_of(plan.base) > SYMBOL_PACK_BASE_MASK) /* its width has five bits */
 			plan.base = 0;
 		plan.base_width = width_of(plan.base);
