@@ -15,6 +15,7 @@
 #include "agent/attach/privileges.h"
 #include "agent/collect/drain.h"
 #include "agent/describe/batch.h"
+#include "agent/files/prompt.h"
 #include "agent/jit/jit_metrics.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/procs/procs_metrics.h"
@@ -24,7 +25,7 @@
 #include "base/metrics.h"
 #include "base/privilege.h"
 
-/* Priority of the agent's threads: below that of the profiled programs. */
+/* Priority of threads that nothing races with: below that of the profiled programs. */
 #define NICE 5
 #define FINISH_LOOK_NS (CLOCK_NS_PER_S / 10)
 #define LATE_SETTLE_NS CLOCK_NS_PER_S /* at the end, for what started just before it */
@@ -155,7 +156,7 @@ static void *run_report(void *data)
 {
 	struct agent *agent = data;
 
-	setpriority(PRIO_PROCESS, 0, NICE);
+	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
 	while (wait_full(agent)) {
 		announce(agent);
 		deliver(agent);
@@ -172,7 +173,7 @@ static void *run_drain(void *data)
 {
 	struct agent *agent = data;
 
-	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
+	prompt_begin();
 	drain_run(agent->drain);
 	lock_take(&agent->lock);
 	agent->finished = true;

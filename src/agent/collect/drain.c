@@ -452,6 +452,9 @@ static bool count(struct drain *drain, const struct sample *sample, const struct
 		note_names(drain, process, now_ns);
 	} else {
 		tracker_look_again(&drain->tracker, process, sample, now_ns);
+		runtimes_note_again(
+			drain->runtimes, &tracker_process(&drain->tracker, process)->identity,
+			counts_key_script_words(key), key->stack.script_words / 2, now_ns);
 	}
 	if (counts_add(&drain->counts, key, space, tick_of(drain, sample)) == COUNTS_FULL)
 		return false;

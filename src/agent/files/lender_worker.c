@@ -22,6 +22,7 @@
 
 #include "agent/files/lender_wire.h"
 #include "agent/files/near_file.h"
+#include "agent/files/prompt.h"
 #include "base/privilege.h"
 
 #define CHILDREN_MAX (2u * LENDER_STUCK_MAX)
@@ -393,6 +394,7 @@ _Noreturn void lender_starter_run(int fd)
 
 	begin();
 	keep_only(fd);
+	prompt_begin();
 	prctl(PR_SET_NAME, "firn-starter");
 	if (privilege_enter(PRIVILEGE_FILE_STARTER, NULL, NULL))
 		_exit(1);

@@ -74,6 +74,7 @@ struct entry {
 	int64_t look_again_at_ns; /* of the clock */
 	int64_t asked_at_ns;
 	struct codes codes;
+	size_t lost_copies;	/* of codes: see is_lost_copy */
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
 	bool refused;		/* its structures are not what we take them for */
@@ -509,6 +510,8 @@ static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t
 	if (!code || is_lost_copy(entry, code)) {
 		if (!code)
 			code = add_code(&entry->codes, key_of(entry, word), proof);
+		else
+			entry->lost_copies--;
 		code->state = CODE_WANTED;
 		want(runtimes, entry, word, proof, now_ns);
 	}
@@ -529,6 +532,15 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 		note_object(runtimes, entry, words[2 * i], (uint32_t)(words[2 * i + 1] >> 32),
 			    now_ns);
 	}
+}
+
+void runtimes_note_again(struct runtimes *runtimes, const struct process_identity *identity,
+			 const uint64_t *words, size_t count, int64_t now_ns)
+{
+	const struct entry *entry = count ? find_entry(runtimes, identity) : NULL;
+
+	if (entry && entry->lost_copies)
+		runtimes_note(runtimes, identity, words, count, now_ns);
 }
 
 /* ---- places in V8's optimized code ---- */
@@ -633,6 +645,7 @@ static void take_item(struct runtimes *runtimes, struct entry *entry, struct scr
 	if (item->result == SCRIPT_CODE_OTHER && entry->layout.kind == RUNTIME_V8)
 		item->code = script_code_none(); /* a native frame that looked like one of V8's */
 	code->state = item->code.function || item->code.java ? CODE_KNOWN : CODE_LOST;
+	entry->lost_copies += is_lost_copy(entry, code);
 	code->code = item->code;
 	item->code = (struct script_code){ 0 };
 	entry->codes.bytes += script_code_bytes(&code->code);

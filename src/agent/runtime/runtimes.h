@@ -53,6 +53,10 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
 		   const uint64_t *words, size_t count, int64_t now_ns);
 
+/* The same in a stack that was noted: copies of an object may have been gone when it was read. */
+void runtimes_note_again(struct runtimes *runtimes, const struct process_identity *identity,
+			 const uint64_t *words, size_t count, int64_t now_ns);
+
 /* True if the process has generated code whose addresses are to be noted. */
 bool runtimes_has_code(const struct runtimes *runtimes, const struct process_identity *identity);
 

@@ -213,6 +213,7 @@ static const int agent_calls[] = {
 	SYS_sched_setaffinity,
 	SYS_sched_getparam,
 	SYS_sched_getscheduler,
+	SYS_sched_setattr,
 	SYS_getpriority,
 	SYS_setpriority,
 	SYS_prctl,
