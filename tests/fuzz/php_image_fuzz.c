@@ -23,15 +23,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #include "agent/bpf/script_php.h"
 
-static void check_code(const struct php_layout *layout, uint64_t address)
+static uint32_t line_in_table(struct slice lines, uint32_t position)
+{
+	return php_line(lines, PHP_LINES_TABLE, position);
+}
+
+static void check_code(const struct php_layout *layout, uint64_t key, uint64_t address)
 {
 	struct memory_reader memory = { read_image, NULL };
 	struct strbuf label = { 0 };
 	struct script_code code;
 
-	if (php_code_read(&memory, layout, address, &code) != SCRIPT_CODE_READ)
+	if (php_code_read(&memory, layout, key, address, &code) != SCRIPT_CODE_READ)
 		return;
-	check_script_code(&code, TEXT_MAX, php_line);
+	check_script_code(&code, TEXT_MAX, line_in_table);
 	php_label(&code, false, &label);
 	strbuf_free(&label);
 	script_code_fini(&code);
@@ -60,7 +65,8 @@ static void check_walk(const struct script_process *process, const struct php_la
 	     splice_runs_on_stack((const uint64_t *)sample.frames, frames) != SIZE_MAX))
 		abort();
 	for (size_t i = 0; i < frames && i < 8; i++)
-		check_code(layout, SCRIPT_ADDRESS(sample.frames[2 * i]));
+		check_code(layout, sample.frames[2 * i] >> SCRIPT_PLACE_SHIFT,
+			   SCRIPT_ADDRESS(sample.frames[2 * i]));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -75,9 +81,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	layout = (struct php_layout){ .last = data[0], .opcodes = data[1], .file = data[2] };
 	process.state_form = SCRIPT_STATE_GLOBAL;
 	process.state_at = BASE + data[3];
-	process.php.file = data[2];
+	process.php.file = php_layout_file(&layout) ^ data[7];
 	process.php.generator = data[6];
 	check_walk(&process, &layout, data[4]);
-	check_code(&layout, BASE + (data[5] & 0xf8u));
+	check_code(&layout, 0, BASE + (data[5] & 0xf8u));
+	check_code(&layout, SCRIPT_PHP_IS_FILE, BASE + (data[5] & 0xf8u));
 	return 0;
 }

@@ -40,11 +40,31 @@ struct script_lua {
 	bool is_inner; /* the frame at hand belongs to the one inside of it */
 };
 
-/* Of PHP: generators that have handed over to the one that runs (script_php.h). */
+#define SCRIPT_PHP_FUNCTION_WORDS 64u /* a power of two: at most, up to its lines */
+
+#define SCRIPT_TEXT_BYTES_MAX 256u /* a power of two */
+
+/* Text at hand. */
+struct script_text {
+	__u64 proof;
+	__u64 words[SCRIPT_TEXT_BYTES_MAX / 8];
+};
+
+/* What something's text says, of the last one that was read in this sample; 0 = none yet. */
+struct script_said {
+	__u64 owner, proof;
+};
+
+/* Of PHP (script_php.h). */
 struct script_php {
+	/* Generators that have handed over to the one that runs: */
 	__u64 generator;   /* the next one, from the outermost on */
 	__u32 delegate_at; /* in each: that which it has handed over to */
 	__u32 left, count; /* of them, without the one that runs */
+	/* The function at hand: */
+	__u64 function[SCRIPT_PHP_FUNCTION_WORDS];
+	struct script_text text;
+	struct script_said class, file;
 };
 
 #define SCRIPT_PUC_THREADS 8	  /* a power of two: that have resumed one another */

@@ -5,13 +5,16 @@
  *   executor globals -> call frame -> previous call frame -> ...
  *                       call frame -> function
  *
- * Each frame gives its function and the low half of the address of the instruction that it is at:
- * the function says where those begin. The loop keeps that of the innermost frame in a register,
- * and writes it to the frame before calls. Frames that the loop was entered for are flagged by PHP
- * itself; a function in C that C has called has the flag, too, but no loop.
+ * Each frame gives its function and how far into it the instruction is that it is at. The loop
+ * keeps that of the innermost frame in a register, and writes it to the frame before calls. Frames
+ * that the loop was entered for are flagged by PHP itself; a function in C that C has called has
+ * the flag, too, but no loop.
  *
- * Copies of a closure are objects of their own, so that a function's proof says more than its
- * address, and is longer than those of others: SCRIPT_PLACE_SHIFT.
+ * Without opcache each request compiles its functions anew, and copies of a closure are objects of
+ * their own. So a function's proof says what the function is and nothing of where it is: the texts
+ * of its names are read. It is longer than those of others: SCRIPT_PLACE_SHIFT. The code of a file,
+ * which has no name, is gone when it has run: the address of the file's name stands for it, and the
+ * line for its position.
  *
  * A generator that runs another one by `yield from` has no frame in the list: a placeholder stands
  * there for all of them but the one that runs, and names the outermost. Each names the one that it
@@ -26,12 +29,13 @@
 #include "agent/bpf/script.h"
 
 #define SCRIPT_PHP_FRAME_BYTES 56u
-#define SCRIPT_PHP_FUNCTION_BYTES 24u
-#define SCRIPT_PHP_FILE_BYTES 16u
+#define SCRIPT_PHP_HEAD_BYTES 24u /* of a function */
+#define SCRIPT_PHP_CLASS_NAME_AT 8u
+#define SCRIPT_PHP_LINE_AT 24u /* in an instruction */
 #define SCRIPT_PHP_GENERATORS_MAX 64
 #define SCRIPT_PHP_GENERATOR_BYTES 512u
 
-/* In a call frame, and in script.words the head of its function, the file and lines of that. */
+/* In a call frame. */
 enum script_php_word {
 	PHP_FRAME_POSITION = 0,
 	PHP_FRAME_GENERATOR = 2, /* whose frame it is */
@@ -39,9 +43,13 @@ enum script_php_word {
 	PHP_FRAME_OBJECT = 4,
 	PHP_FRAME_FLAGS = 5,
 	PHP_FRAME_PREVIOUS = 6,
-	PHP_FUNCTION_KIND = 7,
-	PHP_FUNCTION_NAME = 8,
-	PHP_FUNCTION_FILE = 10,
+};
+
+/* In a function. */
+enum script_php_function_word {
+	PHP_FUNCTION_KIND = 0,
+	PHP_FUNCTION_NAME = 1,
+	PHP_FUNCTION_CLASS = 2,
 };
 
 #define PHP_FLAG_TOP (1u << 17) /* of a frame: C has called it */
@@ -58,6 +66,7 @@ static __always_inline bool script_php_start(struct script *script)
 	script->frame = 0;
 	script->limit = 0;
 	script->php.left = 0;
+	script->php.class.owner = script->php.file.owner = 0;
 	return !walk_read(&script->frame, sizeof(script->frame), script->process.state_at) &&
 	       script->frame;
 }
@@ -69,49 +78,148 @@ static __always_inline bool script_php_is_loop(const struct script_process *proc
 	       process->php.loop_bytes;
 }
 
-/* Reads what tells the function from others; false when it is not there. */
-static __always_inline bool script_php_read_function(struct script *script, __u64 function)
+/* What the text at an address says; where it is not resident, its address stands for that. */
+WALK_VERIFIED_ONCE long script_php_read_text(struct script_text *text, __u64 address)
 {
-	script->words[PHP_FUNCTION_FILE] = script->words[PHP_FUNCTION_FILE + 1] = 0;
-	if (function & 7 ||
-	    walk_read(&script->words[PHP_FUNCTION_KIND], SCRIPT_PHP_FUNCTION_BYTES, function))
-		return false;
-	return (__u8)script->words[PHP_FUNCTION_KIND] == PHP_KIND_INTERNAL ||
-	       !walk_read(&script->words[PHP_FUNCTION_FILE], SCRIPT_PHP_FILE_BYTES,
-			  function + script->process.php.file);
+	__u64 in_page = SCRIPT_PAGE_BYTES - (address & (SCRIPT_PAGE_BYTES - 1));
+	__u64 bytes = 8 * (SCRIPT_TEXT_HEAD_WORDS + SCRIPT_TEXT_WORDS), wanted;
+
+	if (!text)
+		return 0;
+	text->proof = address;
+	if (!address || address & 7)
+		return 0;
+	if (bytes > in_page)
+		bytes = in_page;
+	if (bytes < 8 * SCRIPT_TEXT_HEAD_WORDS)
+		bytes = 8 * SCRIPT_TEXT_HEAD_WORDS;
+	if (walk_read(text->words, bytes & (SCRIPT_TEXT_BYTES_MAX - 8), address))
+		return 0;
+	wanted = script_text_bytes(text->words);
+	if (wanted > bytes && walk_read(text->words, wanted & (SCRIPT_TEXT_BYTES_MAX - 8), address))
+		return 0;
+	text->proof = script_text_proof(text->words, address);
+	return 0;
+}
+
+/* The same of a text that frames next to one another often have in common, by what has it. */
+static __always_inline __u64 script_php_read_said(struct script *script, struct script_said *said,
+						  __u64 owner, __u64 address)
+{
+	script_php_read_text(&script->php.text, address);
+	said->owner = owner;
+	said->proof = script->php.text.proof;
+	return said->proof;
+}
+
+/* The name of the function's class; 0 = it is in none. */
+static __always_inline __u64 script_php_class(struct script *script, __u64 class)
+{
+	struct script_said *said = &script->php.class;
+	__u64 name = 0;
+
+	if (!class || said->owner == class)
+		return class ? said->proof : 0;
+	if (class & 7 || walk_read(&name, sizeof(name), class + SCRIPT_PHP_CLASS_NAME_AT))
+		return class;
+	return script_php_read_said(script, said, class, name);
 }
 
 enum script_php_seen {
 	PHP_SEEN_READ = 1,
 	PHP_SEEN_INTERNAL = 2,
 	PHP_SEEN_NAMELESS = 4,
+	PHP_SEEN_FLAGS = 7, /* the rest is the address of its instructions; of a file's name */
 };
+
+static __always_inline __u64 script_php_word(const struct script_php *php, __u32 at)
+{
+	return php->function[row_masked(at, SCRIPT_PHP_FUNCTION_WORDS - 1)];
+}
+
+/* Notes what the function in PHP at hand is. */
+static __always_inline void script_php_note_user(struct script *script, struct script_seen *seen)
+{
+	struct script_php *php = &script->php;
+	__u32 layout = script->process.php.file, at = layout & 31;
+	__u32 code = at - SCRIPT_PHP_DISTANCE - (layout >> 6);
+	__u64 last = script_php_word(php, code - 1), path = script_php_word(php, at), file, class;
+
+	file = php->file.owner == path && path
+		       ? php->file.proof
+		       : script_php_read_said(script, &php->file, path, path);
+	if (!php->function[PHP_FUNCTION_NAME]) {
+		seen->proof = script_php_file_proof(file);
+		seen->more = path & ~(__u64)PHP_SEEN_FLAGS;
+		return;
+	}
+	class = script_php_class(script, php->function[PHP_FUNCTION_CLASS]);
+	script_php_read_text(&php->text, php->function[PHP_FUNCTION_NAME]);
+	seen->proof =
+		script_php_proof(php->text.proof, class, file, script_php_word(php, at + 1),
+				 (__u32)(layout & SCRIPT_PHP_LAST_IS_LOW ? last : last >> 32));
+	seen->more = script_php_word(php, code) & ~(__u64)PHP_SEEN_FLAGS;
+}
+
+/*
+ * Reads what a function is: one in C by where its names are, as they stay there. False when it is
+ * not there.
+ */
+static __always_inline bool script_php_read_function(struct script *script, __u64 function,
+						     struct script_seen *seen)
+{
+	__u64 *words = script->php.function;
+	__u32 bytes = 8 * ((script->process.php.file & 31u) + 2);
+
+	if (function & 7)
+		return false;
+	if (walk_read(words, bytes & (8 * SCRIPT_PHP_FUNCTION_WORDS - 8), function) &&
+	    (walk_read(words, SCRIPT_PHP_HEAD_BYTES, function) ||
+	     (__u8)words[PHP_FUNCTION_KIND] != PHP_KIND_INTERNAL))
+		return false;
+	if ((__u8)words[PHP_FUNCTION_KIND] != PHP_KIND_INTERNAL) {
+		script_php_note_user(script, seen);
+		return true;
+	}
+	seen->proof =
+		script_php_proof(words[PHP_FUNCTION_NAME], words[PHP_FUNCTION_CLASS], 0, 0, 0);
+	seen->more = PHP_SEEN_INTERNAL;
+	return true;
+}
 
 /* What is known of a function; more is 0 when it is not there. */
 static __always_inline const struct script_seen *script_php_function(struct script *script,
 								     __u64 function)
 {
 	struct script_seen *seen;
-	__u64 what = PHP_SEEN_READ;
+	__u64 more = PHP_SEEN_READ;
 
 	if (script_is_seen(script, function, SEEN_CODE, &seen) ||
-	    !script_php_read_function(script, function))
+	    !script_php_read_function(script, function, seen))
 		return seen;
-	if ((__u8)script->words[PHP_FUNCTION_KIND] == PHP_KIND_INTERNAL)
-		what |= PHP_SEEN_INTERNAL;
-	if (!script->words[PHP_FUNCTION_NAME])
-		what |= PHP_SEEN_NAMELESS;
-	script_keep_copy(script, seen, script_php_proof(&script->words[PHP_FUNCTION_NAME]), what);
+	if (!script->php.function[PHP_FUNCTION_NAME])
+		more |= PHP_SEEN_NAMELESS;
+	script_keep_copy(script, seen, seen->proof, seen->more | more);
 	return seen;
 }
 
-/* A function, or what C has called, at a position. False when it is not there. */
+/* The line of an instruction; 0 = not known. */
+static __always_inline __u32 script_php_line(__u64 instruction)
+{
+	__u32 line;
+
+	return walk_read(&line, sizeof(line), instruction + SCRIPT_PHP_LINE_AT) ? 0 : line;
+}
+
+/* A function, or what C has called, at an instruction. False when it is not there. */
 static __always_inline bool script_php_put(struct script *script, struct sample *sample,
-					   __u64 function, __u32 position, bool is_top)
+					   __u64 function, __u64 instruction, bool is_top)
 {
 	const struct script_seen *seen = script_php_function(script, function);
 	bool is_internal = seen->more & PHP_SEEN_INTERNAL;
 	__u64 proof = seen->proof, object = SCRIPT_ADDRESS(function);
+	__u64 at = seen->more & ~(__u64)PHP_SEEN_FLAGS;
+	__u32 position = 0;
 
 	if (!seen->more)
 		return false;
@@ -120,9 +228,13 @@ static __always_inline bool script_php_put(struct script *script, struct sample 
 		script_put(script, sample, SCRIPT_IS_MARK | SCRIPT_ENDS_RUN, SCRIPT_OTHER_STACK);
 		return true;
 	}
-	if (is_internal)
-		position = 0;
-	else if (is_top)
+	if (!is_internal && seen->more & PHP_SEEN_NAMELESS) {
+		object = SCRIPT_ADDRESS(at);
+		position = script_php_line(instruction);
+	} else if (!is_internal) {
+		position = (__u32)(instruction - at);
+	}
+	if (!is_internal && is_top)
 		object |= SCRIPT_ENDS_RUN;
 	script_put(script, sample, object | proof << SCRIPT_PLACE_SHIFT,
 		   (proof >> 32) << 32 | position);
@@ -140,7 +252,7 @@ static __always_inline void script_php_put_generator(struct script *script, stru
 	    script->words[PHP_FRAME_GENERATOR] != script->php.generator ||
 	    !script->words[PHP_FRAME_FUNCTION] || /* no loop runs it: */
 	    !script_php_put(script, sample, script->words[PHP_FRAME_FUNCTION],
-			    (__u32)script->words[PHP_FRAME_POSITION], false))
+			    script->words[PHP_FRAME_POSITION], false))
 		script_put(script, sample, SCRIPT_IS_CUT, SCRIPT_UNSURE);
 }
 
@@ -214,7 +326,7 @@ static __always_inline bool script_php_frame(struct script *script, struct sampl
 	script->limit = 0;
 	if (!frame[PHP_FRAME_FUNCTION])
 		return script_php_delegates(script, sample, frame, at);
-	return script_php_put(script, sample, frame[PHP_FRAME_FUNCTION], (__u32)position,
+	return script_php_put(script, sample, frame[PHP_FRAME_FUNCTION], position,
 			      frame[PHP_FRAME_FLAGS] & PHP_FLAG_TOP) ||
 	       script_cut(script, sample, SCRIPT_UNREADABLE);
 }

@@ -44,14 +44,72 @@ static inline __u32 script_ruby_proof(const __u64 *words, bool is_method)
 	return script_proof(lasting);
 }
 
-/* For a function of PHP: name, class, file, lines; 48 bits, of which the low 16 may be left out. */
-static inline __u64 script_php_proof(const __u64 *words)
+/* 48 bits, of which the low 16 may be left out. */
+static inline __u64 script_long_proof(const __u64 *words)
 {
 	__u64 hash = 0;
 
 	for (__u32 i = 0; i < SCRIPT_PROOF_WORDS; i++)
 		hash = (hash ^ words[i]) * SCRIPT_PROOF_MIX;
 	return hash >> 32 << 32 | (hash >> 16 & 0xffff);
+}
+
+#define SCRIPT_TEXT_HEAD_WORDS 3u
+#define SCRIPT_TEXT_WORDS 16u /* of its bytes, at most */
+#define SCRIPT_TEXT_HASH_WORD 1
+#define SCRIPT_TEXT_LENGTH_WORD 2
+
+/* How many bytes of a text of PHP are looked at, its head included. */
+static inline __u32 script_text_bytes(const __u64 *head)
+{
+	__u64 len = head[SCRIPT_TEXT_LENGTH_WORD];
+	__u32 most = 8 * SCRIPT_TEXT_WORDS;
+	__u32 bytes = len < most ? (__u32)len : most;
+
+	return 8 * SCRIPT_TEXT_HEAD_WORDS + ((bytes + 7) & ~7u);
+}
+
+/*
+ * What a text of PHP says: its head, then its bytes. A longer one by its first bytes and the hash
+ * that PHP keeps, or, where it keeps none, by its address.
+ */
+static inline __u64 script_text_proof(const __u64 *words, __u64 address)
+{
+	__u64 len = words[SCRIPT_TEXT_LENGTH_WORD], hash = len * SCRIPT_PROOF_MIX;
+
+	for (__u32 i = 0; i < SCRIPT_TEXT_WORDS; i++) {
+		__u64 word = words[SCRIPT_TEXT_HEAD_WORDS + i];
+
+		if (8 * i >= len)
+			break;
+		if (8 * i + 8 > len)
+			word &= (1ull << 8 * (len & 7)) - 1;
+		hash = (hash ^ word) * SCRIPT_PROOF_MIX;
+		hash ^= hash >> 32;
+	}
+	if (len <= 8 * SCRIPT_TEXT_WORDS)
+		return hash;
+	return hash ^ (words[SCRIPT_TEXT_HASH_WORD] ? words[SCRIPT_TEXT_HASH_WORD] : address);
+}
+
+/* In a proof of PHP: the code of a file or of evaluated text, by its file. */
+#define SCRIPT_PHP_IS_FILE 0x8000u
+
+/*
+ * Of a function of PHP, by what it says and not by where that is, as another request may have it
+ * elsewhere: name, class, file, lines, how many instructions.
+ */
+static inline __u64 script_php_proof(__u64 name, __u64 class_name, __u64 file, __u64 lines,
+				     __u32 instructions)
+{
+	const __u64 words[SCRIPT_PROOF_WORDS] = { name, class_name ^ instructions, file, lines };
+
+	return script_long_proof(words) & ~(__u64)SCRIPT_PHP_IS_FILE;
+}
+
+static inline __u64 script_php_file_proof(__u64 file)
+{
+	return script_php_proof(0, 0, file, 0, 0) | SCRIPT_PHP_IS_FILE;
 }
 
 /* What a frame of Perl runs. */
@@ -71,7 +129,7 @@ enum script_perl_code {
  */
 static inline __u64 script_perl_proof(const __u64 *words, enum script_perl_code kind)
 {
-	__u64 proof = script_php_proof(words);
+	__u64 proof = script_long_proof(words);
 
 	return (proof & ~(7ull << SCRIPT_PERL_KIND_SHIFT)) | (__u64)kind << SCRIPT_PERL_KIND_SHIFT;
 }

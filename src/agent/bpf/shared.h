@@ -154,13 +154,17 @@ struct script_ruby_layout {
 	__u64 reserved_too;
 };
 
+#define SCRIPT_PHP_LAST_IS_LOW 32u /* the number of instructions, in the word before them */
+#define SCRIPT_PHP_DISTANCE 8u
+
 /*
  * The same of PHP, whose state is no thread's own: state_at is where the innermost frame is named.
  * And of its interpreter's loop, which stays the native frame while code runs that its compiler
  * generated: 0 entry_words = how that is left is not known.
  */
 struct script_php_layout {
-	__u8 file;	/* in a function */
+	__u8 file; /* in a function, in words; and SCRIPT_PHP_LAST_IS_LOW, and, shifted by six, how
+		      many words more than SCRIPT_PHP_DISTANCE its instructions are before that */
 	__u8 generator; /* in a generator: its frame's address, in words; and, shifted by four, how
 			   far before its placeholder what it is run by is */
 	__u8 entry_words; /* from generated code's stack pointer to the loop's return address, at

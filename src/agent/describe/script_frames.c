@@ -111,7 +111,7 @@ static uint32_t line_of(const struct script_code *code, enum script_kind kind, i
 	if (kind == SCRIPT_RUBY)
 		return ruby_line(lines, (uint32_t)position);
 	if (kind == SCRIPT_PHP)
-		return php_line(lines, (uint32_t)position);
+		return php_line(lines, code->lines_form, (uint32_t)position);
 	if (kind == SCRIPT_PUC)
 		return puc_line(lines, (uint32_t)position);
 	if (kind == SCRIPT_PERL)

@@ -94,7 +94,8 @@ static enum script_code_result read_code(struct v8_lines *lines, const struct sc
 		return ruby_code_read(memory, &job->layout.ruby, job->bias, item->address,
 				      &item->code);
 	case RUNTIME_PHP:
-		return php_code_read(memory, &job->layout.php, item->address, &item->code);
+		return php_code_read(memory, &job->layout.php, item->key, item->address,
+				     &item->code);
 	case RUNTIME_LUA:
 		return lua_code_read(memory, &job->layout.lua, item->address, &item->code);
 	case RUNTIME_PUC:

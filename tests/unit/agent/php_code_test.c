@@ -80,11 +80,17 @@ static uint64_t internal_of(uint64_t class, const char *name)
 	return put(words, FUNCTION_WORDS);
 }
 
-static struct script_code read_code(uint64_t address)
+/* As a frame has it: by its file's name if it is the code of one. */
+static struct script_code read_code(uint64_t function)
 {
+	const uint64_t *words = &image[(function - BASE) / 8];
+	bool is_file = (uint8_t)words[0] != PHP_KIND_INTERNAL && !words[1];
+	uint64_t address = is_file ? words[19] : function;
 	struct script_code code;
 
-	assert_int_equal(php_code_read(&image_memory, &php_82, address, &code), SCRIPT_CODE_READ);
+	assert_int_equal(php_code_read(&image_memory, &php_82, is_file ? SCRIPT_PHP_IS_FILE : 0,
+				       address, &code),
+			 SCRIPT_CODE_READ);
 	return code;
 }
 
@@ -137,19 +143,17 @@ static void lines_are_those_of_the_instruction(void **state)
 	uint64_t function = function_of(0, "f", "/srv/a.php");
 	struct script_code code = read_code(function);
 	struct slice lines = slice_from(code.lines, code.lines_len);
-	uint32_t first = (uint32_t)image[(function - BASE) / 8 + 11];
 
 	(void)state;
 	assert_int_equal(code.first_line, FIRST_LINE);
-	assert_int_equal(php_line(lines, first), 7);
-	assert_int_equal(php_line(lines, first + 32), 7);
-	assert_int_equal(php_line(lines, first + 64), 9);
-	assert_int_equal(php_line(lines, first + 96), 8);
-	/* Elsewhere, between instructions, never set. */
-	assert_int_equal(php_line(lines, first + 128), 0);
-	assert_int_equal(php_line(lines, first + 8), 0);
-	assert_int_equal(php_line(lines, first - 32), 0);
-	assert_int_equal(php_line(lines, 0), 0);
+	assert_int_equal(php_line(lines, code.lines_form, 0), 7);
+	assert_int_equal(php_line(lines, code.lines_form, 32), 7);
+	assert_int_equal(php_line(lines, code.lines_form, 64), 9);
+	assert_int_equal(php_line(lines, code.lines_form, 96), 8);
+	/* Elsewhere, between instructions. */
+	assert_int_equal(php_line(lines, code.lines_form, 128), 0);
+	assert_int_equal(php_line(lines, code.lines_form, 8), 0);
+	assert_int_equal(php_line(lines, code.lines_form, (uint32_t)-32), 0);
 	script_code_fini(&code);
 }
 
@@ -162,10 +166,12 @@ static void what_is_none_is_not_read(void **state)
 	image[(lost - BASE) / 8 + 1] = 8;	     /* its name */
 	image[(endless - BASE) / 8 + 10] = 1u << 31; /* its instructions */
 	assert_int_equal(
-		php_code_read(&image_memory, &php_82, put((uint64_t[]){ 9, 0, 0 }, 3), &code),
+		php_code_read(&image_memory, &php_82, 0, put((uint64_t[]){ 9, 0, 0 }, 3), &code),
 		SCRIPT_CODE_OTHER);
-	assert_int_equal(php_code_read(&image_memory, &php_82, lost, &code), SCRIPT_CODE_GONE);
-	assert_int_equal(php_code_read(&image_memory, &php_82, 1, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(php_code_read(&image_memory, &php_82, 0, lost, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(php_code_read(&image_memory, &php_82, 0, 1, &code), SCRIPT_CODE_GONE);
+	assert_int_equal(php_code_read(&image_memory, &php_82, SCRIPT_PHP_IS_FILE, 1, &code),
+			 SCRIPT_CODE_GONE);
 	code = read_code(endless);
 	assert_null(code.lines);
 	script_code_fini(&code);
@@ -175,9 +181,22 @@ static void what_is_none_is_not_read(void **state)
 
 #define TOP ((uint64_t)PHP_FLAG_TOP)
 
+static uint64_t *function_word(uint64_t function, uint32_t at)
+{
+	return &image[(function - BASE) / 8 + at];
+}
+
+/* At its second instruction. */
+static uint64_t position_in(uint64_t function)
+{
+	return function >= BASE && function - BASE < sizeof(image)
+		       ? *function_word(function, 11) + 32
+		       : 32;
+}
+
 static uint64_t frame_of(uint64_t function, uint64_t flags, uint64_t outer)
 {
-	return put((uint64_t[]){ 0x7f00000010, 0, 0, function, 0, flags, outer }, 7);
+	return put((uint64_t[]){ position_in(function), 0, 0, function, 0, flags, outer }, 7);
 }
 
 /* Walks the frames; returns how many entries. `position` of the innermost, 0 = as it says. */
@@ -186,7 +205,7 @@ static size_t walk_from(uint64_t first, uint64_t position)
 	struct script script = { .room = SCRIPT_FRAMES_MAX };
 
 	script.process.state_at = put(&first, 1);
-	script.process.php.file = (uint8_t)php_82.file;
+	script.process.php.file = php_layout_file(&php_82);
 	script.process.php.generator = 4 << 4 | 7;
 	if (!script_php_start(&script))
 		return 0;
@@ -208,18 +227,22 @@ static void frames_are_those_of_functions(void **state)
 	/* A frame that stands for a generator has no function. */
 	inner = frame_of(map, TOP, frame_of(0, 0, frame_of(fiber, 0, main_frame)));
 	inner = frame_of(closure, TOP, inner);
-	assert_int_equal(walk_from(inner, 0x7f00000030), 4);
+	assert_int_equal(walk_from(inner, *function_word(closure, 11) + 96), 4);
 	assert_int_equal(SCRIPT_ADDRESS(sample.frames[0]), closure);
 	assert_int_equal(sample.frames[0] & SCRIPT_FLAGS, SCRIPT_ENDS_RUN);
 	/* With a proof of what it was, and the position that is in the register. */
-	assert_int_equal(sample.frames[1], (uint64_t)known.proof << 32 | 0x30);
+	assert_int_equal(sample.frames[1], (uint64_t)known.proof << 32 | 96);
 	/* C has called it, and no loop. */
 	assert_int_equal(SCRIPT_ADDRESS(sample.frames[2]), map);
+	assert_int_equal(sample.frames[0] >> SCRIPT_PLACE_SHIFT & SCRIPT_PHP_IS_FILE, 0);
 	assert_int_equal(sample.frames[2] & SCRIPT_FLAGS, 0);
 	assert_int_equal(sample.frames[4], SCRIPT_ENDS_RUN | SCRIPT_IS_MARK);
 	assert_int_equal(sample.frames[5], SCRIPT_OTHER_STACK);
-	assert_int_equal(SCRIPT_ADDRESS(sample.frames[6]), top);
-	assert_int_equal((uint32_t)sample.frames[7], 0x10);
+	/* The code of a file, which goes when it has run, by the file's name, with its line. */
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[6]), *function_word(top, 19));
+	assert_int_equal(sample.frames[6] >> SCRIPT_PLACE_SHIFT & SCRIPT_PHP_IS_FILE,
+			 SCRIPT_PHP_IS_FILE);
+	assert_int_equal((uint32_t)sample.frames[7], 7);
 	script_code_fini(&known);
 }
 
@@ -235,7 +258,9 @@ static uint64_t generator_of(uint64_t function, uint64_t runs, uint64_t outer)
 	words[17 + PHP_FRAME_FLAGS] = PHP_VALUE_OBJECT;
 	words[17 + PHP_FRAME_PREVIOUS] = outer;
 	put(words, 24);
-	return put((uint64_t[]){ 0x7f00000020, 0, generator, function, 0, TOP, 0 }, 7) - 8 * 24;
+	return put((uint64_t[]){ position_in(function) + 32, 0, generator, function, 0, TOP, 0 },
+		   7) -
+	       8 * 24;
 }
 
 /* The outermost one has the placeholder; the innermost runs, and is in the list. */
@@ -259,7 +284,7 @@ static void generators_that_run_others_are_outside_of_them(void **state)
 	/* One loop runs them all. */
 	assert_int_equal(sample.frames[0] & SCRIPT_FLAGS, SCRIPT_ENDS_RUN);
 	assert_int_equal(sample.frames[2] & SCRIPT_FLAGS, 0);
-	assert_int_equal((uint32_t)sample.frames[5], 0x20);
+	assert_int_equal((uint32_t)sample.frames[5], 64);
 	/* One whose frame is another's is not shown. */
 	image[(second - BASE) / 8 + 7] = at;
 	assert_int_equal(walk_from(at, 0), 4);
@@ -273,21 +298,127 @@ static void generators_that_run_others_are_outside_of_them(void **state)
 	assert_int_equal(sample.frames[3], SCRIPT_TOO_DEEP);
 }
 
-/* Closures are made for a moment: what tells them from others is not their address. */
-static void copies_of_a_function_are_one(void **state)
+/* What the function is known by, in its frame. */
+struct known_by {
+	uint64_t place, proof;
+};
+
+static struct known_by walk_function(uint64_t function)
 {
-	uint64_t closure = function_of(0, "{closure}", "/srv/a.php"), words[FUNCTION_WORDS];
-	uint64_t copy, other = function_of(0, "{closure}", "/srv/a.php");
+	struct script_code code = read_code(function);
+	struct known_by known;
+
+	assert_int_equal(walk_from(frame_of(function, 0, 0), 0), 1);
+	known = (struct known_by){ sample.frames[0] >> SCRIPT_PLACE_SHIFT, sample.frames[1] };
+	assert_int_equal((uint32_t)known.proof, 32);
+	assert_int_equal(known.proof >> 32, code.proof);
+	script_code_fini(&code);
+	return known;
+}
+
+static void check_same(uint64_t one, uint64_t other, bool is_same)
+{
+	struct known_by first = walk_function(one), second = walk_function(other);
+
+	assert_int_equal(first.place == second.place && first.proof == second.proof, is_same);
+}
+
+/* Closures are made for a moment, and without opcache each request makes all functions anew. */
+static void a_function_is_known_by_what_it_is(void **state)
+{
+	uint64_t method = function_of(class_of(text("Shop")), "sell", "/srv/a.php");
+	uint64_t again = function_of(class_of(text("Shop")), "sell", "/srv/a.php");
+	uint64_t other_lines = function_of(class_of(text("Shop")), "sell", "/srv/a.php");
+	uint64_t longer = function_of(class_of(text("Shop")), "sell", "/srv/a.php");
 
 	(void)state;
-	memcpy(words, image + (closure - BASE) / 8, sizeof(words));
-	copy = put(words, FUNCTION_WORDS);
-	assert_int_equal(
-		walk_from(frame_of(closure, 0, frame_of(copy, 0, frame_of(other, 0, 0))), 0), 3);
-	assert_int_equal(sample.frames[0] >> SCRIPT_PLACE_SHIFT,
-			 sample.frames[2] >> SCRIPT_PLACE_SHIFT);
-	assert_int_equal(sample.frames[1], sample.frames[3]);
-	assert_true(sample.frames[1] != sample.frames[5]);
+	check_same(method, again, true);
+	check_same(method, function_of(class_of(text("Shop")), "sall", "/srv/a.php"), false);
+	check_same(method, function_of(class_of(text("Stop")), "sell", "/srv/a.php"), false);
+	check_same(method, function_of(class_of(text("Shop")), "sell", "/srv/b.php"), false);
+	check_same(method, function_of(0, "sell", "/srv/a.php"), false);
+	++*function_word(other_lines, 20);
+	check_same(method, other_lines, false);
+	--*function_word(longer, 10);
+	check_same(method, longer, false);
+}
+
+/* Requests that compile alike have other functions at the same places. */
+static void another_function_at_its_place_is_another(void **state)
+{
+	uint64_t function = function_of(0, "sell", "/srv/a.php");
+	struct known_by before = walk_function(function), after;
+
+	(void)state;
+	memcpy(&image[(*function_word(function, 1) - BASE) / 8 + 3], "send", 4);
+	after = walk_function(function);
+	assert_true(before.place != after.place && before.proof != after.proof);
+}
+
+/* All but its end says nothing of a long text, so PHP's hash of it does. */
+static void long_texts_are_known_by_their_hash(void **state)
+{
+	char path[301];
+	uint64_t first, second, third;
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	path[300] = 0;
+	first = function_of(0, "sell", path);
+	path[299] = 'b';
+	second = function_of(0, "sell", path);
+	third = function_of(0, "sell", path);
+	/* PHP has not looked it up yet: where it is tells it from others. */
+	check_same(second, third, false);
+	image[(*function_word(first, 19) - BASE) / 8 + 1] = 1ull << 63 | 7;
+	image[(*function_word(second, 19) - BASE) / 8 + 1] = 1ull << 63 | 8;
+	image[(*function_word(third, 19) - BASE) / 8 + 1] = 1ull << 63 | 8;
+	check_same(second, third, true);
+	check_same(first, second, false);
+}
+
+/* No more is read of a text than is there. */
+static void a_text_may_end_with_its_page(void **state)
+{
+	uint64_t function = function_of(0, "sell", "/srv/a.php");
+	uint64_t moved = function_of(0, "sell", "/srv/a.php");
+	const uint64_t *text = &image[(*function_word(function, 1) - BASE) / 8];
+
+	(void)state;
+	memcpy(image + IMAGE_WORDS - 4, text, 32);
+	*function_word(moved, 1) = BASE + 8 * (IMAGE_WORDS - 4);
+	check_same(function, moved, true);
+}
+
+/* Read by the agent, it will be. */
+static void a_text_that_is_not_resident_cuts_no_stack(void **state)
+{
+	uint64_t function = function_of(0, "sell", "/srv/a.php");
+
+	(void)state;
+	*function_word(function, 1) = 1 << 20;
+	assert_int_equal(walk_from(frame_of(function, 0, frame_of(function, TOP, 0)), 0), 2);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[0]), function);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[2]), function);
+}
+
+/* As script_php.h finds a function's parts. */
+static void layouts_of_all_versions_fit_a_byte(void **state)
+{
+	static const struct php_layout layouts[] = {
+		{ 60, 64, 136 }, { 68, 72, 144 }, { 80, 88, 152 }, { 76, 80, 144 }, { 96, 104, 168 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		uint32_t byte = php_layout_file(&layouts[i]);
+		uint32_t opcodes = (byte & 31) - SCRIPT_PHP_DISTANCE - (byte >> 6);
+
+		assert_int_equal(8 * (byte & 31), layouts[i].file);
+		assert_int_equal(8 * opcodes, layouts[i].opcodes);
+		assert_int_equal(8 * opcodes - (byte & SCRIPT_PHP_LAST_IS_LOW ? 8 : 4),
+				 layouts[i].last);
+	}
 }
 
 static void frames_that_go_nowhere_are_cut(void **state)
@@ -322,7 +453,12 @@ int main(void)
 		cmocka_unit_test_setup(what_is_none_is_not_read, setup),
 		cmocka_unit_test_setup(frames_are_those_of_functions, setup),
 		cmocka_unit_test_setup(generators_that_run_others_are_outside_of_them, setup),
-		cmocka_unit_test_setup(copies_of_a_function_are_one, setup),
+		cmocka_unit_test_setup(a_function_is_known_by_what_it_is, setup),
+		cmocka_unit_test_setup(another_function_at_its_place_is_another, setup),
+		cmocka_unit_test_setup(long_texts_are_known_by_their_hash, setup),
+		cmocka_unit_test_setup(a_text_may_end_with_its_page, setup),
+		cmocka_unit_test_setup(a_text_that_is_not_resident_cuts_no_stack, setup),
+		cmocka_unit_test_setup(layouts_of_all_versions_fit_a_byte, setup),
 		cmocka_unit_test_setup(frames_that_go_nowhere_are_cut, setup),
 		cmocka_unit_test_setup(deep_stacks_are_cut, setup),
 	};

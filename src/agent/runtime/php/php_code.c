@@ -16,8 +16,7 @@
 #define KIND_USER 2u
 #define KIND_EVALUATED 4u
 
-#define TEXT_LENGTH_WORD 2
-#define TEXT_AT 24u
+#define TEXT_AT (8 * SCRIPT_TEXT_HEAD_WORDS)
 #define CLASS_NAME_AT 8u
 
 #define INSTRUCTION_BYTES 32u
@@ -32,6 +31,8 @@ struct function {
 	uint8_t kind;
 	uint64_t name, class;
 	uint64_t file, lines;
+	uint64_t opcodes;
+	uint32_t instructions;
 };
 
 static bool read_word(const struct memory_reader *memory, uint64_t address, uint64_t *ret)
@@ -42,14 +43,14 @@ static bool read_word(const struct memory_reader *memory, uint64_t address, uint
 /* Text of PHP, up to the NUL that is in the names of classes without one. NULL = there is none. */
 static char *read_text(const struct memory_reader *memory, uint64_t address)
 {
-	uint64_t head[TEXT_LENGTH_WORD + 1];
+	__u64 head[SCRIPT_TEXT_HEAD_WORDS];
 	char bytes[PHP_TEXT_MAX];
 	size_t len;
 
 	if (!address || address & 7 || !memory_read(memory, address, head, sizeof(head)))
 		return NULL;
-	len = head[TEXT_LENGTH_WORD] < sizeof(bytes) ? (size_t)head[TEXT_LENGTH_WORD]
-						     : sizeof(bytes);
+	len = head[SCRIPT_TEXT_LENGTH_WORD] < sizeof(bytes) ? (size_t)head[SCRIPT_TEXT_LENGTH_WORD]
+							    : sizeof(bytes);
 	if (len && !memory_read(memory, address + TEXT_AT, bytes, len))
 		return NULL;
 	return utf8_copy_repaired(slice_from(bytes, strnlen(bytes, len)));
@@ -61,13 +62,17 @@ static enum script_code_result read_function(const struct memory_reader *memory,
 {
 	uint64_t head[3], file[2] = { 0 };
 
+	*ret = (struct function){ 0 };
 	if (!memory_read(memory, address, head, sizeof(head)))
 		return SCRIPT_CODE_GONE;
 	ret->kind = (uint8_t)head[0];
 	if (ret->kind != KIND_INTERNAL && ret->kind != KIND_USER && ret->kind != KIND_EVALUATED)
 		return SCRIPT_CODE_OTHER;
 	if (ret->kind != KIND_INTERNAL &&
-	    !memory_read(memory, address + layout->file, file, sizeof(file)))
+	    (!memory_read(memory, address + layout->file, file, sizeof(file)) ||
+	     !memory_read(memory, address + layout->last, &ret->instructions,
+			  sizeof(ret->instructions)) ||
+	     !read_word(memory, address + layout->opcodes, &ret->opcodes)))
 		return SCRIPT_CODE_GONE;
 	ret->name = head[1];
 	ret->class = head[2];
@@ -78,8 +83,7 @@ static enum script_code_result read_function(const struct memory_reader *memory,
 
 /* ---- names ---- */
 
-/* With its class, if it is a function at all. From 8.4 on a closure's name says where it was made,
- * its class included. */
+/* With its class. From 8.4 on a closure's name says where it was made, its class included. */
 static char *qualify(const struct memory_reader *memory, const struct function *function,
 		     const char *name)
 {
@@ -87,8 +91,7 @@ static char *qualify(const struct memory_reader *memory, const struct function *
 	uint64_t class_name;
 	char *class = NULL, *copy;
 
-	if (function->name && function->class &&
-	    strncmp(name, "{closure:", strlen("{closure:")) != 0 &&
+	if (function->class && strncmp(name, "{closure:", strlen("{closure:")) != 0 &&
 	    read_word(memory, function->class + CLASS_NAME_AT, &class_name))
 		class = read_text(memory, class_name);
 	if (class)
@@ -116,8 +119,7 @@ static bool read_names(const struct memory_reader *memory, const struct function
 	ret->file = is_internal ? mem_strndup("", 0) : read_text(memory, function->file);
 	if (!ret->file)
 		return false;
-	ret->name = function->name || is_internal ? read_text(memory, function->name)
-						  : name_of_file_code(ret->file);
+	ret->name = read_text(memory, function->name);
 	if (ret->name)
 		ret->function = qualify(memory, function, ret->name);
 	return ret->name;
@@ -148,48 +150,86 @@ static bool fill(const struct memory_reader *memory, uint64_t opcodes, uint32_t 
 	return true;
 }
 
-static void read_lines(const struct memory_reader *memory, const struct php_layout *layout,
-		       uint64_t address, struct script_code *ret)
+static void read_lines(const struct memory_reader *memory, const struct function *function,
+		       struct script_code *ret)
 {
 	struct line_table table;
-	uint64_t opcodes;
-	uint32_t count;
 
-	if (!memory_read(memory, address + layout->last, &count, sizeof(count)) ||
-	    !read_word(memory, address + layout->opcodes, &opcodes) || !count ||
-	    count > PHP_INSTRUCTIONS_MAX)
+	if (!function->instructions || function->instructions > PHP_INSTRUCTIONS_MAX)
 		return;
-	line_table_begin(&table, opcodes, count);
-	if (fill(memory, opcodes, count, &table))
+	line_table_begin(&table, 0, function->instructions);
+	if (fill(memory, function->opcodes, function->instructions, &table))
 		ret->lines = line_table_take(&table, &ret->lines_len);
 	else
 		line_table_free(&table);
 }
 
-uint32_t php_line(struct slice lines, uint32_t position)
+uint32_t php_line(struct slice lines, uint8_t form, uint32_t position)
 {
 	struct line_table_head head;
-	uint32_t into;
 
-	if (!line_table_head(lines, &head))
+	if (form == PHP_LINES_NONE)
+		return position <= INT32_MAX ? position : 0;
+	if (!line_table_head(lines, &head) || position % INSTRUCTION_BYTES ||
+	    position / INSTRUCTION_BYTES >= head.instructions)
 		return 0;
-	into = position - head.code;
-	if (into % INSTRUCTION_BYTES || into / INSTRUCTION_BYTES >= head.instructions)
+	return line_table_line(lines, position / INSTRUCTION_BYTES);
+}
+
+/* ---- the proof ---- */
+
+/* As script_php_read_text has it. 0 = there is none. */
+static uint64_t prove_text(const struct memory_reader *memory, uint64_t address)
+{
+	__u64 words[SCRIPT_TEXT_HEAD_WORDS + SCRIPT_TEXT_WORDS] = { 0 };
+
+	if (!address || !memory_read(memory, address, words, TEXT_AT) ||
+	    !memory_read(memory, address, words, script_text_bytes(words)))
 		return 0;
-	return line_table_line(lines, into / INSTRUCTION_BYTES);
+	return script_text_proof(words, address);
+}
+
+static uint32_t prove(const struct memory_reader *memory, const struct function *function)
+{
+	uint64_t class_name = 0;
+
+	if (function->kind == KIND_INTERNAL)
+		return script_php_proof(function->name, function->class, 0, 0, 0) >> 32;
+	if (function->class)
+		read_word(memory, function->class + CLASS_NAME_AT, &class_name);
+	return script_php_proof(prove_text(memory, function->name), prove_text(memory, class_name),
+				prove_text(memory, function->file), function->lines,
+				function->instructions) >>
+	       32;
 }
 
 /* ---- all of it ---- */
 
+/* The code of the file whose name is at the address. */
+static enum script_code_result read_file_code(const struct memory_reader *memory, uint64_t address,
+					      struct script_code *ret)
+{
+	ret->file = read_text(memory, address);
+	if (!ret->file)
+		return SCRIPT_CODE_GONE;
+	ret->name = name_of_file_code(ret->file);
+	ret->function = name_of_file_code(ret->file);
+	ret->first_line = 1;
+	ret->lines_form = PHP_LINES_NONE;
+	ret->proof = script_php_file_proof(prove_text(memory, address)) >> 32;
+	return SCRIPT_CODE_READ;
+}
+
 enum script_code_result php_code_read(const struct memory_reader *memory,
-				      const struct php_layout *layout, uint64_t address,
-				      struct script_code *ret)
+				      const struct php_layout *layout, uint64_t key,
+				      uint64_t address, struct script_code *ret)
 {
 	enum script_code_result result;
 	struct function function;
-	__u64 words[SCRIPT_PROOF_WORDS];
 
 	*ret = (struct script_code){ 0 };
+	if (key & SCRIPT_PHP_IS_FILE)
+		return read_file_code(memory, address, ret);
 	result = read_function(memory, layout, address, &function);
 	if (result != SCRIPT_CODE_READ)
 		return result;
@@ -199,13 +239,9 @@ enum script_code_result php_code_read(const struct memory_reader *memory,
 	}
 	if (function.kind != KIND_INTERNAL) {
 		ret->first_line = (uint32_t)function.lines;
-		read_lines(memory, layout, address, ret);
+		read_lines(memory, &function, ret);
 	}
-	words[0] = function.name;
-	words[1] = function.class;
-	words[2] = function.file;
-	words[3] = function.lines;
-	ret->proof = script_php_proof(words) >> 32;
+	ret->proof = prove(memory, &function);
 	return SCRIPT_CODE_READ;
 }
 

@@ -20,16 +20,21 @@
 #define PHP_TEXT_MAX 1024u
 #define PHP_INSTRUCTIONS_MAX 65536u
 
-/* Nothing is to be freed unless SCRIPT_CODE_READ. */
+/* `key`: the rest of the proof. Nothing is to be freed unless SCRIPT_CODE_READ. */
 enum script_code_result php_code_read(const struct memory_reader *memory,
-				      const struct php_layout *layout, uint64_t address,
-				      struct script_code *ret);
+				      const struct php_layout *layout, uint64_t key,
+				      uint64_t address, struct script_code *ret);
+
+enum php_lines_form {
+	PHP_LINES_TABLE,
+	PHP_LINES_NONE, /* the position is the line */
+};
 
 /*
- * The line. `position`: the low half of the address of an instruction. 0 = not in this function, or
+ * The line. `position`: of an instruction, in bytes from the first on. 0 = not in this function, or
  * not known.
  */
-uint32_t php_line(struct slice lines, uint32_t position);
+uint32_t php_line(struct slice lines, uint8_t form, uint32_t position);
 
 /* The name of the frame; marks the code of an included file. */
 void php_label(const struct script_code *code, bool is_entry, struct strbuf *out);

@@ -230,7 +230,7 @@ void php_file_read(const struct elf_exports *symbols, const struct elf_export *l
 	frame = find_frame(symbols, &globals);
 	ret->source = frame ? "code" : "table";
 	ret->layout.php = known->layout;
-	ret->script.php.file = (uint8_t)known->layout.file;
+	ret->script.php.file = php_layout_file(&known->layout);
 	ret->script.php.generator = known->generator;
 	if (is_hybrid(symbols))
 		read_frame(symbols, loop, &ret->script.php);
