@@ -86,11 +86,12 @@ static __always_inline const struct binary_tables *walk_tables(const struct file
 	return found;
 }
 
-static __always_inline const __u8 *walk_chunk(__u32 index)
+static __always_inline const __u8 *walk_chunk(const struct table_segment *segment, __u64 into)
 {
-	__u32 zero = 0;
+	__u32 index = segment->chunk, zero = 0;
 	void *chunk;
 
+	(void)into;
 	if (index == 0)
 		return bpf_map_lookup_elem(&first_chunk, &zero);
 	chunk = bpf_map_lookup_elem(&chunks, &index);

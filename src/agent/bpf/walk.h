@@ -17,7 +17,8 @@
  *   walk_space(tgid)                    struct space_head, or NULL
  *   walk_space_part(key)                struct space_part, or NULL
  *   walk_tables(file, now_ns)           struct binary_tables, or NULL = not loaded
- *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
+ *   walk_chunk(segment, into)           TABLE_CHUNK_BYTES of tables, or NULL; what a row for the
+ *                                       place `into` the segment takes is readable
  *   walk_code_line(key)                 struct code_line, or NULL
  *   walk_ask(walk)                      sets walk->mapping for walk->pc when walk_space cannot
  *   walk_read_registers(to)             of the interrupted frame: struct pt_regs; 0, or failed
@@ -530,7 +531,7 @@ WALK_APART void walk_keep_leaf(struct walk *walk, const struct walk_span *span, 
 
 static __always_inline enum stack_end walk_by_table(struct walk *walk, const struct walk_span *span)
 {
-	const __u8 *chunk = walk_chunk(span->segment.chunk);
+	const __u8 *chunk = walk_chunk(&span->segment, walk->pc + span->to_segment);
 	const struct unwind_rule *rule;
 	__u32 row;
 

@@ -25,6 +25,7 @@
 
 static struct {
 	int chunk_fd;
+	struct table_segment segment;
 	bool has_library, removes, is_coming;
 	uint32_t removals;
 	struct binary program, library;
@@ -42,10 +43,7 @@ static bool find_tables(void *context, const struct file_key *file, struct binar
 		world.removals++;
 	if (file->inode == world.library.key.inode && !world.has_library)
 		return false;
-	*ret = (struct binary_tables){
-		.segments_count = 1,
-		.segments = { { .blocks = 1, .rules_at = RULES_AT, .bucket_shift = 7 } }
-	};
+	*ret = (struct binary_tables){ .segments_count = 1, .segments = { world.segment } };
 	return true;
 }
 
@@ -113,6 +111,8 @@ static int set_up(void **state)
 	world.program.key.inode = 1;
 	world.library.key.inode = 2;
 	world.chunk_fd = make_chunk();
+	world.segment =
+		(struct table_segment){ .blocks = 1, .rules_at = RULES_AT, .bucket_shift = 7 };
 	world.space = make_space();
 	world.stack = (struct stack_record){
 		.head = { .kind = RECORD_STACK, .cpu = 3, .tid = 9, .at_ns = 77 },
@@ -209,6 +209,72 @@ static void a_thread_that_has_just_begun_has_no_caller(void **state)
 	world.stack.bytes = 0;
 	assert_true(walk(world.space));
 	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+}
+
+#define FAR_AT (2 * 4096u + 2048) /* of all that is read, other pages than the lines' */
+#define FAR_ROWS 1024u
+#define FAR_RULE_AT (5 * 4096u - 8)
+
+/* Of the line of CLONE: one far row for each of its bytes, of which only the last lists the rule.
+ */
+static void put_far_rows(void)
+{
+	static const struct unwind_rule clone = { .cfa = UNWIND_CFA_CLONE,
+						  .cfa_register = UNWIND_X86_SP,
+						  .cfa_offset = 8,
+						  .ra = UNWIND_VALUE_AT_CFA,
+						  .ra_offset = -8 };
+	uint32_t line[TABLE_LINE_WORDS], far[FAR_ROWS];
+
+	for (uint32_t i = 0; i < TABLE_LINE_WORDS; i++)
+		line[i] = TABLE_ROW(i, 2u << 1);
+	line[0] = TABLE_ROW(FAR_ROWS, 2u << 1);
+	line[TABLE_LINE_ROWS_MAX] = TABLE_ROW_FAR | FAR_AT / 4;
+	for (uint32_t i = 0; i < FAR_ROWS; i++)
+		far[i] = TABLE_ROW(15 + i / 16, i == FAR_ROWS - 1 ? TABLE_RULE_LISTED : 2u << 1);
+	assert_int_equal(pwrite(world.chunk_fd, line, sizeof(line), 12 * sizeof(line)),
+			 sizeof(line));
+	assert_int_equal(pwrite(world.chunk_fd, far, sizeof(far), FAR_AT), sizeof(far));
+	assert_int_equal(pwrite(world.chunk_fd, &clone, sizeof(clone), FAR_RULE_AT), sizeof(clone));
+	world.segment.rules_at = FAR_RULE_AT;
+}
+
+static void rows_and_rules_lie_in_any_page(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	put_far_rows();
+	world.stack.pc = CLONE + 15 + FAR_ROWS / 16 - 1;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 1);
+	world.stack.pc--; /* it has a caller */
+	world.stack.words[1] = START + 1;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 2);
+}
+
+/* Whatever it says: nothing is read that is not there. */
+static void a_table_that_makes_no_sense_does_no_harm(void **state)
+{
+	uint32_t line[TABLE_LINE_WORDS];
+
+	(void)state;
+	world.has_library = true;
+	for (uint32_t i = 0; i < TABLE_LINE_WORDS; i++)
+		line[i] = TABLE_ROW(i, TABLE_RULE_MASK);
+	line[0] = TABLE_ROW_FAR | TABLE_RULE_MASK;
+	line[TABLE_LINE_ROWS_MAX] = TABLE_ROW_FAR | TABLE_RULE_MASK;
+	for (uint32_t i = 0; i < 32; i++)
+		assert_int_equal(
+			pwrite(world.chunk_fd, line, sizeof(line), (off_t)(i * sizeof(line))),
+			sizeof(line));
+	for (uint32_t at = TABLE_CHUNK_BYTES - 64; at <= TABLE_CHUNK_BYTES + 64; at += 4) {
+		world.segment.rules_at = at;
+		world.segment.chunk = at % 8 ? 0 : TABLE_CHUNKS_MAX;
+		walk(world.space);
+	}
 }
 
 static void who_makes_a_thread_has_its_callers(void **state)
@@ -486,6 +552,8 @@ int main(void)
 		TEST(what_was_not_copied_is_said_to_be_unreadable),
 		TEST(a_thread_that_has_just_begun_has_no_caller),
 		TEST(who_makes_a_thread_has_its_callers),
+		TEST(rows_and_rules_lie_in_any_page),
+		TEST(a_table_that_makes_no_sense_does_no_harm),
 		TEST(a_stack_goes_on_where_it_was_switched_from),
 		TEST(generated_code_is_left_by_what_it_runs_next),
 		TEST(mappings_that_are_not_known_are_waited_for),

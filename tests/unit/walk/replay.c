@@ -90,9 +90,10 @@ static inline const struct binary_tables *walk_tables(const struct file_key *fil
 	return NULL;
 }
 
-static inline const __u8 *walk_chunk(__u32 index)
+static inline const __u8 *walk_chunk(const struct table_segment *segment, __u64 into)
 {
-	return index < now->chunks_count ? now->chunks[index] : NULL;
+	(void)into;
+	return segment->chunk < now->chunks_count ? now->chunks[segment->chunk] : NULL;
 }
 
 /* struct user_regs_struct begins as struct pt_regs does. */

@@ -36,9 +36,10 @@ static inline const struct binary_tables *walk_tables(const struct file_key *fil
 	return NULL;
 }
 
-static inline const __u8 *walk_chunk(__u32 index)
+static inline const __u8 *walk_chunk(const struct table_segment *segment, __u64 into)
 {
-	(void)index;
+	(void)segment;
+	(void)into;
 	return NULL;
 }
 
