@@ -493,11 +493,19 @@ static bool receive(struct lender *lender, struct lane *lane)
 	return true;
 }
 
+/* What a lane's worker says. */
+static void receive_lane(struct lender *lender, struct lane *lane)
+{
+	while (receive(lender, lane))
+		continue;
+}
+
+/* What was asked for. */
 static void receive_all(struct lender *lender)
 {
 	for (size_t i = 0; i < LANES; i++)
-		while (receive(lender, &lender->lanes[i]))
-			continue;
+		if (lender->lanes[i].count)
+			receive_lane(lender, &lender->lanes[i]);
 	for (size_t i = 0; i < LANES; i++)
 		send_waiting(lender, &lender->lanes[i]);
 }
@@ -629,6 +637,9 @@ int lender_fd(const struct lender *lender)
 void lender_look_after(struct lender *lender)
 {
 	look_for_ends(lender);
+	/* Also of a lane that nothing is asked of: that its worker has ended. */
+	for (size_t i = 0; i < LANES; i++)
+		receive_lane(lender, &lender->lanes[i]);
 	receive_all(lender);
 	for (size_t i = 0; i < LANES; i++)
 		if (is_stuck(&lender->lanes[i], clock_monotonic_ns()) &&
