@@ -24,9 +24,9 @@
 /*
  * Up to this an agent does not hash what it sends, which would double the cost: a build id comes
  * with it. The server compares what is as long as a SHA-256 with what it got, and keeps what came
- * of a larger upload that was cut off.
+ * of a larger upload that was cut off: that of a smaller one takes a few seconds again.
  */
-#define UNHASHED_BYTES_MAX ((uint64_t)8 << 20)
+#define UNHASHED_BYTES_MAX ((uint64_t)64 << 20)
 #define ANSWER_BYTES_MAX ((size_t)1 << 20)
 #define CALL_TIMEOUT_NS (30 * CLOCK_NS_PER_S)
 #define BYTES_PER_S_MIN 65536 /* what the time for an upload is reckoned from */
