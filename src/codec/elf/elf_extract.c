@@ -247,6 +247,20 @@ static int read_sections(struct planning *p, struct err *err)
 	return 0;
 }
 
+/* Of DWARF: what says where variables are and what macros were, and indexes of names. */
+static bool is_for_debuggers(const char *name)
+{
+	static const char *const unused[] = {
+		".debug_loc",	    ".debug_loclists",	   ".debug_macro",	  ".debug_macinfo",
+		".debug_names",	    ".debug_pubnames",	   ".debug_pubtypes",	  ".zdebug_loc",
+		".zdebug_loclists", ".debug_gnu_pubnames", ".debug_gnu_pubtypes",
+	};
+
+	if (has_prefix(name, ".rela."))
+		name += strlen(".rela");
+	return IS_ONE_OF(name, unused);
+}
+
 static bool is_kept(const struct planning *p, const struct section *section)
 {
 	static const char *const go[] = { ".gopclntab", ".data.rel.ro.gopclntab", ".gosymtab",
@@ -263,6 +277,8 @@ static bool is_kept(const struct planning *p, const struct section *section)
 	if (section->type == SHT_NOTE || section->type == SHT_SYMTAB ||
 	    section->type == SHT_DYNSYM || section->type == SHT_SYMTAB_SHNDX)
 		return true;
+	if (is_for_debuggers(section->name))
+		return false;
 	if (!(section->flags & SHF_ALLOC))
 		return has_prefix(section->name, ".debug_") ||
 		       has_prefix(section->name, ".zdebug_") ||

@@ -4,7 +4,8 @@
  * anywhere: a plan of pieces, read by offset while it is sent.
  *
  * Kept are the headers, the segments' places in the file (so that offsets can be turned into
- * addresses), notes (the build id), symbol tables with their strings, DWARF, .gnu_debugdata,
+ * addresses), notes (the build id), symbol tables with their strings, DWARF but for what only
+ * debuggers read (where variables are, macros, indexes of names), .gnu_debugdata,
  * links to other debug files, where functions are by .eh_frame and what the procedure linkage table
  * calls, and Go's function table with what its inlined calls need. Every other section stays in the
  * table with its address and size, but without content (SHT_NOBITS), as `objcopy --only-keep-debug`

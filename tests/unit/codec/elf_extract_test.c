@@ -172,6 +172,29 @@ static void separate_debug_files_stay_whole(void **state)
 	assert_true(bytes > (uint64_t)status.st_size * 9 / 10);
 }
 
+/* Where variables are, macros, and indexes of names; in both versions of DWARF. */
+static void what_only_debuggers_read_is_left_out(void **state)
+{
+	static const char *const versions[] = { "4", "5" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		char command[256];
+
+		snprintf(command, sizeof(command),
+			 "cc -g3 -gdwarf-%s -O2 -gpubnames -o program a.c", versions[i]);
+		assert_true(run(command));
+		extract("program");
+		says_the_same("program");
+		assert_true(run("readelf -SW program | "
+				"grep -E 'debug_(loc|loclists|macro) +PROGBITS' >had; "
+				"test $(wc -l <had) -ge 2 && "
+				"readelf -SW program | grep -E 'pubnames +PROGBITS'"));
+		assert_false(run("readelf -SW extract | grep -E "
+				 "'debug_(loc|loclists|macro|gnu_pubnames|pubnames) +PROGBITS'"));
+	}
+}
+
 /* Twice the same, and the same of a copy. */
 static void same_file_gives_same_bytes(void **state)
 {
@@ -282,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_the_same_as_the_program),
 		cmocka_unit_test(separate_debug_files_stay_whole),
+		cmocka_unit_test(what_only_debuggers_read_is_left_out),
 		cmocka_unit_test(same_file_gives_same_bytes),
 		cmocka_unit_test(fingerprint_tells_a_stripped_file_from_the_whole_one),
 		cmocka_unit_test(pieces_are_the_whole),
