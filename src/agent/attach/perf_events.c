@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/attach/perf_events.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -13,7 +12,7 @@
 
 #define CPUS_FILE "/sys/devices/system/cpu/online"
 
-static int open_event(struct perf_events *events, pid_t tid, int cpu, unsigned frequency_hz)
+int perf_events_open_cpu(struct perf_events *events, unsigned cpu, unsigned frequency_hz)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -22,21 +21,14 @@ static int open_event(struct perf_events *events, pid_t tid, int cpu, unsigned f
 		.sample_freq = frequency_hz,
 		.freq = 1,
 		.disabled = 1,
-		.inherit = tid >= 0,
-		.exclude_idle = tid >= 0, /* a CPU's clock sends off what waits when it idles */
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
 	mem_grow(events->clocks, events->count, events->capacity);
-	events->clocks[events->count++] = (struct perf_clock){ .fd = fd, .cpu = cpu };
+	events->clocks[events->count++] = (struct perf_clock){ .fd = fd, .cpu = (int)cpu };
 	return 0;
-}
-
-int perf_events_open_cpu(struct perf_events *events, unsigned cpu, unsigned frequency_hz)
-{
-	return open_event(events, -1, (int)cpu, frequency_hz);
 }
 
 bool perf_events_parse_cpus(struct slice list, unsigned *ret, size_t max, size_t *ret_count)
@@ -99,80 +91,6 @@ int perf_events_open_cpus(struct perf_events *events, unsigned frequency_hz, str
 	free(cpus);
 	if (!code && !events->count)
 		code = err_set(err, ERR_UNSUPPORTED, "open perf events: no CPU accepts one");
-	return code;
-}
-
-struct threads {
-	pid_t *tids;
-	size_t count, capacity;
-};
-
-static bool threads_have(const struct threads *threads, pid_t tid)
-{
-	for (size_t i = 0; i < threads->count; i++)
-		if (threads->tids[i] == tid)
-			return true;
-	return false;
-}
-
-/* Opens an event for each thread not yet in `threads`. Returns how many were new, or a -errno. */
-static int open_new_threads(struct perf_events *events, struct threads *threads, pid_t pid,
-			    unsigned frequency_hz)
-{
-	char path[32];
-	struct dirent *entry;
-	int new_threads = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return 0; /* has ended */
-	while ((entry = readdir(dir))) {
-		uint64_t tid;
-		int code;
-
-		if (!slice_parse_u64(slice_of(entry->d_name), &tid) || tid > INT32_MAX ||
-		    threads_have(threads, (pid_t)tid))
-			continue;
-		if (events->count >= PERF_EVENTS_MAX) {
-			new_threads = -E2BIG;
-			break;
-		}
-		code = open_event(events, (pid_t)tid, -1, frequency_hz);
-		if (code && code != -ESRCH) {
-			new_threads = code;
-			break;
-		}
-		mem_grow(threads->tids, threads->count, threads->capacity);
-		threads->tids[threads->count++] = (pid_t)tid;
-		new_threads++;
-	}
-	closedir(dir);
-	return new_threads;
-}
-
-int perf_events_open_pids(struct perf_events *events, const pid_t *pids, size_t pids_count,
-			  unsigned frequency_hz, struct err *err)
-{
-	struct threads threads = { 0 };
-	int code = 0;
-
-	for (size_t i = 0; !code && i < pids_count; i++) {
-		int new_threads;
-
-		/* A thread not yet opened may have made another: look until nothing is new. */
-		do {
-			new_threads = open_new_threads(events, &threads, pids[i], frequency_hz);
-		} while (new_threads > 0);
-		if (new_threads < 0)
-			code = err_set_errno(err, -new_threads,
-					     "open the cpu-clock perf events of process %d",
-					     (int)pids[i]);
-	}
-	free(threads.tids);
-	if (!code && !events->count)
-		code = err_set(err, ERR_NOT_FOUND, "open perf events: no such process is running");
 	return code;
 }
 

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf_events - the clocks that samples are taken by: perf's cpu-clock, one event per CPU, or one
- * per thread of chosen processes with inheritance, so that threads and children born later count.
+ * perf_events - the clocks that samples are taken by: perf's cpu-clock, one event per CPU.
  *
  * Events are opened disabled. The kernel removes the event of a CPU that goes offline, for good.
  */
 #ifndef FIRN_AGENT_ATTACH_PERF_EVENTS_H
 #define FIRN_AGENT_ATTACH_PERF_EVENTS_H
 
-#include <sys/types.h>
-
 #include "base/err.h"
 #include "base/slice.h"
-
-#define PERF_EVENTS_MAX 65536 /* CPUs or threads */
 
 struct bpf_link;
 
 struct perf_clock {
-	int fd;		       /* -1 = the link has it */
-	int cpu;	       /* -1 = of a thread */
+	int fd; /* -1 = the link has it */
+	int cpu;
 	struct bpf_link *link; /* set and destroyed by who attaches a program to it */
 };
 
@@ -33,10 +28,6 @@ int perf_events_open_cpu(struct perf_events *events, unsigned cpu, unsigned freq
 
 /* Every CPU that is online now. */
 int perf_events_open_cpus(struct perf_events *events, unsigned frequency_hz, struct err *err);
-
-/* Every thread of the processes; those that have ended meanwhile are left out. */
-int perf_events_open_pids(struct perf_events *events, const pid_t *pids, size_t pids_count,
-			  unsigned frequency_hz, struct err *err);
 
 void perf_events_close(struct perf_events *events);
 

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ struct sampler {
 	bool warned;	  /* that a CPU is not sampled, which is tried again */
 	int64_t slept_ns; /* the machine, since it was started: at most */
 	struct bpf_link *follow_exec, *follow_fork, *follow_calls[FOLLOWED_CALLS];
+	struct bpf_link *choose_child, *drop_chosen; /* NULL when all processes are sampled */
 	struct ring_buffer *ring;
 	int cpus;
 };
@@ -54,10 +56,10 @@ static uint32_t ring_bytes(unsigned frequency_hz, int cpus)
 	return (uint32_t)bytes;
 }
 
-/* Those that loop, where the kernel cannot. */
+/* Not those that loop, where the kernel cannot; those that choose, where there is a choice. */
 static void choose_programs(struct sample_bpf *skeleton)
 {
-	bool has_loop = skeleton->rodata->has_loop;
+	bool has_loop = skeleton->rodata->has_loop, only_chosen = skeleton->rodata->only_chosen;
 
 	bpf_program__set_autoload(skeleton->progs.sample_cpu, has_loop);
 	bpf_program__set_autoload(skeleton->progs.sample_by_pointer, !has_loop);
@@ -68,6 +70,8 @@ static void choose_programs(struct sample_bpf *skeleton)
 	bpf_program__set_autoload(skeleton->progs.follow_fork, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_protection, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_size, has_loop);
+	bpf_program__set_autoload(skeleton->progs.choose_child, only_chosen);
+	bpf_program__set_autoload(skeleton->progs.drop_chosen, only_chosen);
 }
 
 /* Among the chunks of unwind tables. */
@@ -90,9 +94,9 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 		return err_set_errno(err, errno, "open the BPF object");
 	sampler->skeleton->rodata->has_loop = has_loop;
 	sampler->skeleton->rodata->has_vma_iterator = has_vma_iterator;
-	/* Chosen processes may be short: their files are opened at their first sample. */
-	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
+	sampler->skeleton->rodata->wakeup_bytes = bytes / 2;
 	sampler->skeleton->rodata->stacks_below = bytes / 2;
+	sampler->skeleton->rodata->only_chosen = sampler->options.pids != NULL;
 	choose_programs(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
@@ -101,6 +105,8 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 	if (!code)
 		code = bpf_map__set_max_entries(sampler->skeleton->maps.scratches,
 						(uint32_t)sampler->cpus);
+	if (!code && !sampler->options.pids)
+		code = bpf_map__set_max_entries(sampler->skeleton->maps.chosen, 1);
 	if (!code)
 		code = sample_bpf__load(sampler->skeleton);
 	if (!code)
@@ -136,14 +142,31 @@ static int load(struct sampler *sampler, struct err *err)
 	return code;
 }
 
-static int open_events(struct sampler *sampler, struct err *err)
+/* From here on, what the chosen processes start is chosen, too. */
+static int choose_processes(struct sampler *sampler, struct err *err)
 {
+	struct sample_bpf *skeleton = sampler->skeleton;
 	const struct sampler_options *options = &sampler->options;
+	int fd = bpf_map__fd(skeleton->maps.chosen);
+	uint8_t yes = 1;
+	size_t running = 0;
 
-	if (options->pids)
-		return perf_events_open_pids(&sampler->events, options->pids, options->pids_count,
-					     options->frequency_hz, err);
-	return perf_events_open_cpus(&sampler->events, options->frequency_hz, err);
+	if (!options->pids)
+		return 0;
+	sampler->choose_child = bpf_program__attach(skeleton->progs.choose_child);
+	sampler->drop_chosen = bpf_program__attach(skeleton->progs.drop_chosen);
+	if (!sampler->choose_child || !sampler->drop_chosen)
+		return err_set_errno(err, errno, "follow what processes start");
+	for (size_t i = 0; i < options->pids_count; i++) {
+		uint32_t tgid = (uint32_t)options->pids[i];
+
+		if (bpf_map_update_elem(fd, &tgid, &yes, BPF_ANY))
+			return err_set_errno(err, errno, "choose process %u", tgid);
+		running += !kill(options->pids[i], 0) || errno != ESRCH;
+	}
+	if (!running)
+		return err_set(err, ERR_NOT_FOUND, "sample processes: none of them is running");
+	return 0;
 }
 
 /* 0, or -errno. */
@@ -163,18 +186,12 @@ static int attach_to_clock(struct sampler *sampler, struct perf_clock *clock)
 
 static int attach_to_clocks(struct sampler *sampler, struct err *err)
 {
-	size_t attached = 0;
-
 	for (size_t i = 0; i < sampler->events.count; i++) {
 		int code = attach_to_clock(sampler, &sampler->events.clocks[i]);
 
-		if (code && (code != -ESRCH || !sampler->options.pids))
+		if (code)
 			return err_set_errno(err, -code, "attach the BPF program to a perf event");
-		attached += !code;
 	}
-	if (!attached)
-		return err_set(err, ERR_NOT_FOUND,
-			       "attach the BPF program: the processes have ended");
 	return 0;
 }
 
@@ -244,7 +261,7 @@ void sampler_follow_cpus(struct sampler *sampler)
 	struct err err;
 	size_t count;
 
-	if (!sampler->attached || sampler->options.pids)
+	if (!sampler->attached)
 		return;
 	online = mem_new_array(unsigned, PERF_EVENTS_CPUS_MAX);
 	if (!perf_events_read_online(online, &count, &err)) {
@@ -310,7 +327,10 @@ static void stop_following(struct sampler *sampler)
 {
 	bpf_link__destroy(sampler->follow_exec);
 	bpf_link__destroy(sampler->follow_fork);
+	bpf_link__destroy(sampler->choose_child);
+	bpf_link__destroy(sampler->drop_chosen);
 	sampler->follow_exec = sampler->follow_fork = NULL;
+	sampler->choose_child = sampler->drop_chosen = NULL;
 	for (size_t i = 0; i < FOLLOWED_CALLS; i++) {
 		bpf_link__destroy(sampler->follow_calls[i]);
 		sampler->follow_calls[i] = NULL;
@@ -339,7 +359,10 @@ static int start(struct sampler *sampler, struct err *err)
 					 sampler, NULL);
 	if (!sampler->ring)
 		return err_set_errno(err, errno, "map the ring buffer");
-	return open_events(sampler, err);
+	code = choose_processes(sampler, err);
+	if (code)
+		return code;
+	return perf_events_open_cpus(&sampler->events, sampler->options.frequency_hz, err);
 }
 
 int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err)
@@ -634,7 +657,7 @@ void sampler_stop(struct sampler *sampler)
 
 void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz)
 {
-	assert(frequency_hz && sampler->attached && !sampler->options.pids);
+	assert(frequency_hz && sampler->attached);
 	drop_clocks(&sampler->events, NULL, 0, true);
 	sampler_drain(sampler);
 	if (send_staged(sampler))

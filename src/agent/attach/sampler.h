@@ -18,7 +18,7 @@ struct sampler;
 
 struct sampler_options {
 	unsigned frequency_hz;
-	const pid_t *pids; /* NULL = every CPU */
+	const pid_t *pids; /* these and what they start; NULL = all processes */
 	size_t pids_count;
 
 	/* Gets each record (bpf/shared.h); valid during the call. */
@@ -42,13 +42,12 @@ int sampler_fd(const struct sampler *sampler);
 void sampler_drain(struct sampler *sampler);
 
 /*
- * Starts sampling CPUs that came online since the last call, if the whole host is sampled. Call it
- * periodically.
+ * Starts sampling CPUs that came online since the last call. Call it periodically.
  */
 void sampler_follow_cpus(struct sampler *sampler);
 
 /*
- * Changes the frequency, if the whole host is sampled. Hands over earlier samples first, so that
+ * Changes the frequency. Hands over earlier samples first, so that
  * samples of two frequencies never count together.
  */
 void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz);

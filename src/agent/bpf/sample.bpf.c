@@ -2,12 +2,13 @@
 /*
  * sample - one record per tick of a CPU clock: who runs, and both halves of its stack.
  *
- *   sample_cpu -> describe_task -> mappings -> kernel half -> user half -> ring buffer
+ *   sample_cpu -> chosen? -> describe_task -> mappings -> kernel half -> user half -> ring buffer
  *
  * Attached to perf events (attach/perf_events.h). Nothing is dropped silently: every early end
  * counts in `counters`, and a user stack that was cut says why in the record itself; where the
  * agent is about to have what was lacking, the stack's memory goes along, for a second walk
- * (stack.bpf.h). The programs that follow the mappings of processes are in follow.bpf.h.
+ * (stack.bpf.h). The programs that follow the mappings of processes are in follow.bpf.h, those that
+ * follow what chosen processes start in chosen.bpf.h.
  */
 #include <stdbool.h>
 
@@ -15,6 +16,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
+#include "agent/bpf/chosen.bpf.h"
 #include "agent/bpf/shared.h"
 #include "agent/bpf/table.h"
 #include "agent/bpf/types.h"
@@ -24,7 +26,7 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
-const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits; 0: always */
+const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
 const volatile __u64 stacks_below = 1 << 17; /* no stack is sent when more than this waits */
 __u32 space_versions[SPACE_VERSIONS];	     /* shared.h */
 
@@ -892,7 +894,7 @@ WALK_APART void send(struct scratch *scratch)
 	__u64 bytes = scratch->staged.bytes, flags = BPF_RB_NO_WAKEUP;
 	struct sample_counters *counts = &scratch->counts;
 
-	if (!wakeup_bytes || scratch->has_code_news ||
+	if (scratch->has_code_news ||
 	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	barrier_var(bytes); /* clang knows the bound, the verifier does not */
@@ -924,13 +926,16 @@ static __always_inline void stage(struct scratch *scratch, const struct sample *
 	staged->count++;
 	staged->bytes += SAMPLE_HEADER_BYTES +
 			 8 * (sample->kernel_count + sample->user_count + sample->script_words);
-	if (!has_loop || !wakeup_bytes || scratch->has_news || scratch->has_code_news ||
+	if (!has_loop || scratch->has_news || scratch->has_code_news ||
 	    staged->bytes >= STAGED_BYTES || is_late(staged, sample->head.at_ns))
 		send(scratch);
 }
 
-/* Nothing is taken of an idle CPU; what waits there is not to wait for its next work. */
-static __always_inline int while_idle(struct scratch *scratch, __u64 now_ns)
+/*
+ * Nothing is taken of an idle CPU, or of a process that was not asked for; what waits there is not
+ * to wait for the next sample.
+ */
+static __always_inline int pass_over(struct scratch *scratch, __u64 now_ns)
 {
 	if (is_late(&scratch->staged, now_ns))
 		send(scratch);
@@ -999,8 +1004,8 @@ int sample_cpu(struct perf_context *ctx)
 
 	if (!scratch)
 		return 0; /* the verifier wants it; there is one */
-	if (task->pid == 0)
-		return while_idle(scratch, started_ns);
+	if (task->pid == 0 || !is_chosen(task->tgid))
+		return pass_over(scratch, started_ns);
 	touch_all(scratch, task);
 	counts = &scratch->counts;
 	counts->of[COUNTER_SAMPLES]++;
@@ -1064,7 +1069,7 @@ int sample_by_pointer(struct perf_context *ctx)
 	struct sample_counters *counts;
 	struct sample *sample;
 
-	if (!scratch || BPF_CORE_READ(task, pid) == 0)
+	if (!scratch || BPF_CORE_READ(task, pid) == 0 || !is_chosen(BPF_CORE_READ(task, tgid)))
 		return 0;
 	counts = &scratch->counts;
 	counts->of[COUNTER_SAMPLES]++;

@@ -448,6 +448,9 @@ struct space_record {
 #define SPACE_VERSION_STEP 2u
 #define SPACE_FOLLOWED 1u
 
+/* Processes that are sampled at a time, when not all are (chosen.bpf.h). */
+#define CHOSEN_MAX 65536u
+
 #define PROGRAM_NAME_BYTES 128
 
 /* Code of a BPF program, or of one of its functions, as list_programs writes it. */
