@@ -12,6 +12,8 @@
 #include "base/slice.h"
 #include "image_walk.h"
 
+#include "agent/bpf/jvm_find.h"
+
 #define HEAD_BYTES 16u
 #define FRAMES_MAX 600u
 
@@ -135,6 +137,27 @@ static void check_walk(const struct hotspot_process *process, const uint8_t *dat
 		check_code(process, SCRIPT_ADDRESS(walk.jvm.words[2 * i]));
 }
 
+/* Where the code is, of variables that say anything. */
+static void check_find(const struct hotspot_process *process, const uint8_t *data)
+{
+	static struct walk walk;
+	struct jvm_roots roots = { .heaps = address_at(data),
+				   .interpreter = address_at(data + 2),
+				   .array_data = 8,
+				   .heap_low = 8,
+				   .heap_high = 16,
+				   .segments_low = 120,
+				   .heap_shift = 256,
+				   .stubs_start = 8,
+				   .stubs_bytes = 20 };
+
+	walk.jvm.process = process->walk;
+	jvm_find_code(&walk, &roots);
+	if (walk.jvm.process.bytes > JVM_CODE_BYTES_MAX ||
+	    walk.jvm.process.interpreter_bytes > walk.jvm.process.bytes)
+		abort();
+}
+
 static void check_tables(void)
 {
 	struct memory_reader memory = { read_image, NULL };
@@ -156,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image_bytes = size - HEAD_BYTES;
 	process = layouts(data[0]);
 	check_walk(&process, data + 2);
+	check_find(&process, data + 10);
 	process.walk.low = data[0] & 8 ? 0 : BASE; /* whether the object is one of code */
 	process.walk.bytes = data[0] & 8 ? 0 : 65536;
 	check_code(&process, address_at(data + 8));

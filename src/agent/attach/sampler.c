@@ -598,15 +598,44 @@ bool sampler_put_script(struct sampler *sampler, uint32_t tgid, const struct scr
 	return true;
 }
 
-bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_process *process)
+bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_entry *entry)
 {
 	int fd = bpf_map__fd(sampler->skeleton->maps.jvm_processes);
 
-	if (!sampler->skeleton->rodata->has_loop ||
-	    bpf_map_update_elem(fd, &tgid, process, BPF_ANY))
+	if (!sampler->skeleton->rodata->has_loop || bpf_map_update_elem(fd, &tgid, entry, BPF_ANY))
 		return false;
 	count_up(sampler, tgid);
 	return true;
+}
+
+bool sampler_find_jvm(struct sampler *sampler, uint32_t tgid, struct jvm_entry *ret)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(sampler->skeleton->maps.jvm_processes), &tgid, ret);
+}
+
+void sampler_put_jvm_file(struct sampler *sampler, const struct file_key *key,
+			  const struct jvm_file *file)
+{
+	int fd = bpf_map__fd(sampler->skeleton->maps.jvm_files);
+
+	if (!bpf_map_update_elem(fd, key, file, BPF_ANY))
+		__atomic_or_fetch(&sampler->skeleton->bss->jvm_inodes, 1ull << (key->inode & 63),
+				  __ATOMIC_SEQ_CST);
+}
+
+void sampler_sweep_jvms(struct sampler *sampler)
+{
+	int fd = bpf_map__fd(sampler->skeleton->maps.jvm_processes);
+	uint32_t tgid = 0, next = 0;
+	bool is_more = sampler->skeleton->bss->jvm_inodes &&
+		       !bpf_map_get_next_key(fd, NULL, &tgid);
+
+	for (size_t i = 0; is_more && i < JVM_PROCESSES_MAX; i++) {
+		is_more = !bpf_map_get_next_key(fd, &tgid, &next);
+		if (kill((pid_t)tgid, 0) && errno == ESRCH)
+			bpf_map_delete_elem(fd, &tgid);
+		tgid = next;
+	}
 }
 
 bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_process *process)

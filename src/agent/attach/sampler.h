@@ -84,9 +84,21 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
  */
 bool sampler_put_script(struct sampler *sampler, uint32_t tgid,
 			const struct script_process *script);
-bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_process *process);
+bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_entry *entry);
 bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_process *process);
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
+
+/*
+ * Tells the program of a library of HotSpot: processes that map it from now on need not be told of.
+ */
+void sampler_put_jvm_file(struct sampler *sampler, const struct file_key *key,
+			  const struct jvm_file *file);
+
+/* What the program has found out of a process that runs HotSpot; false = it knows of none. */
+bool sampler_find_jvm(struct sampler *sampler, uint32_t tgid, struct jvm_entry *ret);
+
+/* From time to time: has the program forget those that have ended. */
+void sampler_sweep_jvms(struct sampler *sampler);
 
 /*
  * Gives the program the unwind rows of a line of code; NULL removes them. If there is no room, the

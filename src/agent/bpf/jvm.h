@@ -127,13 +127,31 @@ static __always_inline bool jvm_take_seen(struct walk *walk)
 	return false;
 }
 
+/* Takes one that came with a copied stack: its process may be gone. */
+static __always_inline bool jvm_take_kept(struct walk *walk)
+{
+#ifndef __bpf__
+	for (__u32 i = 0; i < walk->jvm.kept_count; i++) {
+		const struct jvm_blob *kept = &walk->jvm.kept[i];
+
+		if (walk->pc - kept->start < kept->bytes) {
+			walk->jvm.blob = *kept;
+			return true;
+		}
+	}
+#else
+	(void)walk;
+#endif
+	return false;
+}
+
 /* Sets blob, and what is sent of the frame. */
 static __always_inline bool jvm_find_blob(struct walk *walk)
 {
 	if (walk->full || !jvm_take_seen(walk)) {
 		__u32 next = walk->jvm.seen_next;
 
-		if (!jvm_read_blob(walk))
+		if (!jvm_take_kept(walk) && !jvm_read_blob(walk))
 			return false;
 		walk->jvm.seen[row_masked(next, JVM_BLOBS_SEEN - 1)] = walk->jvm.blob;
 		walk->jvm.seen_next = next + 1;
@@ -375,6 +393,40 @@ static __always_inline bool jvm_is_called_from(struct walk *walk, __u64 address)
 }
 
 /*
+ * The frame pointer of the caller, whose return address is at `at`: what a stub saves first is it,
+ * and lies below; where it has saved nothing, or this looks like none, the register has it still.
+ */
+static __always_inline __u64 jvm_saved_fp(struct walk *walk, __u64 at)
+{
+	__u64 fp = 0;
+
+	if (at != walk->sp && walk_word(walk, at - 8, &fp) && fp > at && !(fp & 7) &&
+	    fp - at < WALK_FRAME_BYTES_MAX)
+		return fp;
+	return walk->fp;
+}
+
+/*
+ * An interrupted stub that has saved registers and uses all of them, the frame pointer too: the
+ * innermost return address ends its frame. Such stubs call nothing.
+ */
+WALK_APART enum stack_end jvm_leave_leaf(struct walk *walk)
+{
+	__u64 at = walk->sp, word = 0;
+
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < JVM_PUSHED_WORDS_MAX; i++, at += 8) {
+		if (!walk_word(walk, at, &word))
+			break;
+		if (!jvm_is_return(walk, word))
+			continue;
+		walk->saved.fp = jvm_saved_fp(walk, at);
+		return jvm_arrive(walk, at + 8);
+	}
+	return walk_out_of_generated(walk);
+}
+
+/*
  * Stubs, adapters and dispatch code have no frame, or one by the frame pointer, of a size that
  * nobody notes. What is on top of the stack may be left from earlier calls, so that it is a return
  * address only where the frame pointer does not lead to the call of this stub.
@@ -397,9 +449,7 @@ WALK_APART enum stack_end jvm_leave_stub(struct walk *walk)
 		return jvm_arrive_bare(walk, walk->sp + 16);
 	if (has_frame && jvm_is_return(walk, word))
 		return jvm_arrive_built(walk, fp + 16);
-	if (has_top && jvm_is_return(walk, top))
-		return jvm_arrive_bare(walk, walk->sp + 8);
-	return walk_out_of_generated(walk);
+	return walk->full ? jvm_leave_leaf(walk) : walk_out_of_generated(walk);
 }
 
 /* A frame that is to be deoptimised returns elsewhere, and keeps where it was. */

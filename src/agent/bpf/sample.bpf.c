@@ -141,6 +141,7 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
+#include "agent/bpf/jvm_find.h"
 #include "agent/bpf/lua.h"
 #include "agent/bpf/script.h"
 #include "agent/bpf/script_lua.h"
@@ -160,15 +161,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct script_process);
 } script_processes SEC(".maps");
-
-/* Processes that run HotSpot: made by the agent. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SCRIPT_PROCESSES_MAX);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct jvm_process);
-} jvm_processes SEC(".maps");
 
 /* bpf_find_vma callback. */
 static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void *data)
@@ -490,13 +482,17 @@ WALK_APART void renew_space(struct task_struct *task, struct scratch *scratch,
 /* For a process that is in the map; another of its number may have been meant. */
 WALK_APART void prepare_jvm(struct walk *walk, const struct record_head *head)
 {
-	const struct jvm_process *process = bpf_map_lookup_elem(&jvm_processes, &head->tgid);
+	struct jvm_entry *entry = bpf_map_lookup_elem(&jvm_processes, &head->tgid);
 
 	jvm_start(&walk->jvm);
-	walk->has_jvm = process && process->start_ns == head->process_start_ns &&
-			process->exec_id == head->exec_id;
-	if (walk->has_jvm)
-		walk->jvm.process = *process;
+	walk->has_jvm = entry && entry->process.start_ns == head->process_start_ns &&
+			entry->process.exec_id == head->exec_id;
+	if (!walk->has_jvm)
+		return;
+	walk->jvm.process = entry->process;
+	if (entry->roots.heaps && !entry->is_settled)
+		find_jvm_code(walk, entry, head->at_ns);
+	walk->has_jvm = walk->jvm.process.bytes != 0;
 }
 
 /* The same of an interpreter whose generated code keeps no frame pointer. */
@@ -855,16 +851,15 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 		return false;
 	record->head = sample->head;
 	record->head.kind = RECORD_STACK;
-	record->pc = walk->pc;
-	record->sp = walk->sp;
-	record->fp = walk->fp;
-	record->bx = walk->bx;
-	record->start = walk->sp & ~7ull;
-	record->bytes = record->far_bytes = 0;
+	begin_stack(record, walk, sample);
 	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES + 1, keep_page, &record, 0);
 	keep_far(record);
 	keep_goroutine(record);
-	if (may_have_generated(walk)) {
+	if (record->state & STACK_STATE_FULL)
+		keep_calls(record);
+	if (walk->has_jvm) {
+		keep_jvm(record, walk);
+	} else if (may_have_generated(walk)) {
 		keep_code(record, record->pc);
 		bpf_loop((record->bytes + record->far_bytes) / 8, keep_code_of_word, &record, 0);
 	}
@@ -876,16 +871,15 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 }
 
 /*
- * Whether the agent may find out more of the stack, soon, than could be now. V8's, HotSpot's and
- * LuaJIT's own frames are bound to the native ones as they were found; Erlang's are on another
- * stack.
+ * Whether the agent may find out more of the stack, soon, than could be now. V8's and LuaJIT's own
+ * frames are bound to the native ones as they were found; Erlang's are on another stack.
  */
 static __always_inline bool is_for_second_walk(const struct scratch *scratch,
 					       const struct sample *sample)
 {
 	return (sample->user_end == STACK_TABLE_PENDING || sample->user_end == STACK_NO_MAPPINGS) &&
-	       !scratch->walk.has_jvm && !scratch->walk.has_beam && !scratch->walk.has_lua &&
-	       sample->script_kind != SCRIPT_V8;
+	       (!scratch->walk.has_jvm || scratch->walk.pause.is_set) && !scratch->walk.has_beam &&
+	       !scratch->walk.has_lua && sample->script_kind != SCRIPT_V8;
 }
 
 /* Several samples at once: a record costs nearly as much as all the rest of a sample. */

@@ -273,7 +273,7 @@ struct jvm_layout {
 	__u16 reserved;
 };
 
-/* Value of the map `jvm_processes`, by tgid: a process that runs HotSpot (bpf/jvm.h). */
+/* A process that runs HotSpot (bpf/jvm.h). */
 struct jvm_process {
 	__u64 start_ns; /* with exec_id: whose it is */
 	__u32 exec_id;
@@ -282,6 +282,46 @@ struct jvm_process {
 	__u64 interpreter, interpreter_bytes;
 	struct jvm_heap heaps[JVM_HEAPS_MAX];
 	struct jvm_layout layout;
+};
+
+/*
+ * By these the program finds the code of a process itself: addresses of HotSpot's variables, and
+ * fields of what those point at.
+ */
+struct jvm_roots {
+	__u64 heaps;			/* a pointer to an array of pointers to heaps */
+	__u64 interpreter;		/* a pointer to a queue of stubs */
+	__u16 array_count, array_data;	/* in the array */
+	__u16 heap_low, heap_high;	/* in a heap */
+	__u16 segments_low, heap_shift; /* ... its segment map, and log2 of a segment's bytes */
+	__u16 stubs_start, stubs_bytes; /* in the queue */
+};
+
+/* Value of the map `jvm_files`, by file: HotSpot's library. */
+struct jvm_file {
+	struct jvm_roots roots; /* virtual addresses */
+	struct jvm_layout layout;
+	__u64 code_offset, code_bytes; /* in the file */
+	__u64 code_address;	       /* virtual */
+};
+
+/* Value of the map `jvm_processes`, by tgid. */
+struct jvm_entry {
+	struct jvm_process process;
+	struct jvm_roots roots; /* where `heaps` is 0 the agent has read all of the process */
+	__u64 whole_at_ns;	/* when there was all for the first time; 0 = not yet */
+	__u64 is_settled;	/* the process is not read again */
+};
+
+#define JVM_FILES_MAX 1024
+#define JVM_PROCESSES_MAX 2048
+
+/* What is known of a code blob. */
+struct jvm_blob {
+	__u64 start, bytes; /* up to its data */
+	__u64 ids;
+	__u64 deopt; /* where its deoptimised frames return to; 0 = not read */
+	__u32 frame_words, proof;
 };
 
 /*
@@ -377,6 +417,17 @@ struct stack_apart {
 	__u64 address, word;
 };
 
+#define STACK_BLOBS_MAX 32u /* a power of two */
+
+/* Of the frame where the walk of a copied stack begins. */
+enum stack_state {
+	STACK_STATE_FULL = 1, /* all its registers are known: it is the interrupted one */
+	STACK_STATE_FP = 2,   /* ... fp is */
+	STACK_STATE_BX = 4,
+	STACK_STATE_AFTER_CALL = 8,
+	STACK_STATE_BY_GENERATED = 16, /* generated code is below that was left by a guess */
+};
+
 #define STACK_RECORD_WORDS_MAX (STACK_RECORD_BYTES / 8 + 2 * STACK_APART_MAX)
 
 /*
@@ -399,10 +450,19 @@ struct stack_record {
 	 * where it says how its frame is left, and what names a goroutine's stack.
 	 */
 	__u64 apart_count;
+	/*
+	 * Of HotSpot's code is kept how its frames are left, as it is known: so the walk begins
+	 * where the first one lacked something, and what that has found further inside stays.
+	 */
+	__u32 state;		       /* enum stack_state */
+	__u32 frames_kept, noted_kept; /* user frames of the sample, and those of them with words */
+	__u32 blobs_count;
+	struct jvm_process jvm; /* 0 bytes: it is none */
+	struct jvm_blob blobs[STACK_BLOBS_MAX];
 	__u64 words[STACK_RECORD_WORDS_MAX];
 };
 
-#define STACK_RECORD_HEADER_BYTES 304
+#define STACK_RECORD_HEADER_BYTES (320 + 176 + 40 * STACK_BLOBS_MAX)
 
 /* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {
@@ -498,6 +558,8 @@ _Static_assert(__builtin_offsetof(struct stack_record, words) == STACK_RECORD_HE
 	       "stack record header");
 _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "staged samples");
 _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct jvm_file) == 88, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct jvm_entry) == 224, "no padding");
 _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");

@@ -15,6 +15,7 @@
 #ifndef FIRN_AGENT_BPF_SPACE_BPF_H
 #define FIRN_AGENT_BPF_SPACE_BPF_H
 
+#include "agent/bpf/jvm_file.h"
 #include "agent/bpf/space.h"
 #include "agent/bpf/types.h"
 
@@ -37,6 +38,27 @@ struct {
 	__type(value, struct space_part);
 } space_parts SEC(".maps");
 
+/* Libraries of HotSpot, as far as the agent knows them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, JVM_FILES_MAX);
+	__type(key, struct file_key);
+	__type(value, struct jvm_file);
+} jvm_files SEC(".maps");
+
+/*
+ * Processes that run HotSpot: made when they map such a library, or by the agent, which removes
+ * those that have ended.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, JVM_PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct jvm_entry);
+} jvm_processes SEC(".maps");
+
+__u64 jvm_inodes; /* a bit for each of the files, by its inode: few others are looked up */
+
 #define SPACE_LOOKED_AT_MAX (1u << 17) /* twice what a process may have by default */
 #define SPACE_ASK_AGAIN_NS 1000000000ull
 
@@ -48,6 +70,7 @@ struct space_scratch {
 	__u32 looked_at; /* mappings, executable or not */
 	__u32 lost;	 /* records that found no room */
 	__u16 flags;
+	struct jvm_entry jvm;
 	union {
 		struct space_part part;
 		struct space_record record;
@@ -189,6 +212,36 @@ static long space_look_for_unknown(__u32 index, void *data)
 	return 1;
 }
 
+/* bpf_loop callback: a process that maps HotSpot's library runs it. */
+static long space_look_for_jvm(__u32 index, void *data)
+{
+	struct space_context *context = data;
+	struct space_scratch *scratch = context->scratch;
+	struct jvm_entry *entry = &scratch->jvm, *known;
+	const struct space_mapping *mapping;
+	const struct jvm_file *file;
+	__u32 tgid = context->head->tgid;
+	__u64 bias;
+
+	if (index >= SPACE_PROGRAM_MAPPINGS_MAX)
+		return 1;
+	mapping = &scratch->mappings[index];
+	if (!(jvm_inodes >> (mapping->file.inode & 63) & 1))
+		return 0;
+	file = bpf_map_lookup_elem(&jvm_files, &mapping->file);
+	if (!file || !jvm_bias(file, mapping->start, mapping->offset, &bias))
+		return 0;
+	known = bpf_map_lookup_elem(&jvm_processes, &tgid);
+	if (known && known->process.start_ns == context->head->process_start_ns &&
+	    known->process.exec_id == context->head->exec_id)
+		return 1;
+	jvm_entry_of(entry, file, bias);
+	entry->process.start_ns = context->head->process_start_ns;
+	entry->process.exec_id = context->head->exec_id;
+	bpf_map_update_elem(&jvm_processes, &tgid, entry, BPF_ANY);
+	return 1;
+}
+
 /* bpf_loop callback. */
 static long space_keep_part(__u32 index, void *data)
 {
@@ -284,6 +337,8 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 	scratch->head.exec_id = head->exec_id;
 	scratch->head.parts = (scratch->count + SPACE_PART_MAPPINGS - 1) / SPACE_PART_MAPPINGS;
 	bpf_loop(scratch->count, space_look_for_unknown, &context, 0);
+	if (jvm_inodes)
+		bpf_loop(scratch->count, space_look_for_jvm, &context, 0);
 	bpf_loop(scratch->head.parts, space_keep_part, &context, 0);
 	scratch->head.flags = scratch->flags;
 	if (scratch->flags & SPACE_HAS_UNKNOWN_FILE && space_send(scratch, head, counts))

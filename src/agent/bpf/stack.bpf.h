@@ -6,6 +6,7 @@
 #ifndef FIRN_AGENT_BPF_STACK_BPF_H
 #define FIRN_AGENT_BPF_STACK_BPF_H
 
+#include "agent/bpf/jvm.h"
 #include "agent/bpf/walk.h"
 
 /*
@@ -66,11 +67,40 @@ static long follow_pointer(__u32 index, void *data)
 #define STACK_POINTERS_MAX 64
 #define STACK_FAR_BELOW 1024 /* a frame pointer is above what its frame has on the stack */
 
+#define STACK_HOLE_PAGES 8u
+
+/* bpf_loop callback: until there is something again. */
+static long look_behind_hole(__u32 index, void *data)
+{
+	struct stack_record *record = *(struct stack_record **)data;
+	__u64 word;
+
+	(void)index;
+	record->far_start += WALK_PAGE_BYTES;
+	return !walk_read(&word, sizeof(word), record->far_start);
+}
+
+/*
+ * A page in the middle of a stack was never touched: some function keeps a large array there that
+ * it does not use. Keeps what is behind that. False when there is nothing.
+ */
+static __always_inline bool keep_behind_hole(struct stack_record *record)
+{
+	if (record->bytes > STACK_RECORD_BYTES - WALK_PAGE_BYTES)
+		return false;
+	record->far_start = record->start + record->bytes;
+	bpf_loop(STACK_HOLE_PAGES, look_behind_hole, &record, 0);
+	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES, keep_far_page, &record, 0);
+	return record->far_bytes;
+}
+
 /* Keeps what the chain of frame pointers leads to outside of what is kept. */
 static __always_inline void keep_far(struct stack_record *record)
 {
 	__u64 pointer;
 
+	if (keep_behind_hole(record))
+		return;
 	record->far_start = record->fp;
 	bpf_loop(STACK_POINTERS_MAX, follow_pointer, &record, 0);
 	pointer = record->far_start & ~7ull;
@@ -103,6 +133,15 @@ static __always_inline __u64 keep_apart(struct stack_record *record, __u64 addre
 	return apart.word;
 }
 
+/* Where an interrupted function without a row may return to: see walk_by_call. */
+static __always_inline void keep_calls(struct stack_record *record)
+{
+	WALK_UNROLL
+	for (int i = 0; i < 2; i++)
+		if (record->words[i] >= USER_ADDRESS_MIN && record->words[i] < USER_ADDRESS_END)
+			keep_apart(record, record->words[i] - sizeof(__u64));
+}
+
 /* Keeps the code at an address if it says how a frame of generated code is left. */
 static __always_inline void keep_code(struct stack_record *record, __u64 address)
 {
@@ -122,6 +161,85 @@ static long keep_code_of_word(__u32 index, void *data)
 
 	keep_code(record, record->words[row_masked(index, STACK_RECORD_BYTES / 8 - 1)]);
 	return record->apart_count >= STACK_APART_MAX;
+}
+
+/* What keep_jvm_word works with. */
+struct keep_context {
+	struct stack_record *record;
+	struct walk *walk;
+};
+
+/* A word of the copied stack; 0 = it is not in it. */
+static __always_inline __u64 kept_word(const struct stack_record *record, __u64 address)
+{
+	__u64 at = address - record->start;
+
+	if (at >= record->bytes)
+		return 0;
+	return record->words[row_masked(at / 8, STACK_RECORD_BYTES / 8 - 1)];
+}
+
+/* What tells the method of a frame of the interpreter: see jvm_find_method. */
+static __always_inline void keep_method(struct stack_record *record, __u64 fp)
+{
+	const struct jvm_layout *layout = &record->jvm.layout;
+	__u64 method = kept_word(record, fp - 8 * JVM_METHOD_SLOT), code;
+
+	if (method < USER_ADDRESS_MIN || method & 7)
+		return;
+	code = keep_apart(record, method + layout->const_method);
+	if (code)
+		keep_apart(record, code + layout->proof);
+}
+
+/* What says how big the frame is that returns there, and of a stub what its caller is. */
+static __always_inline void keep_blob(struct stack_record *record, struct walk *walk, __u64 fp)
+{
+	struct jvm_blob *blob = &walk->jvm.blob;
+	bool is_seen = jvm_take_seen(walk);
+	__u64 word;
+
+	if (!is_seen && !jvm_find_blob(walk))
+		return;
+	if (!is_seen && record->blobs_count < STACK_BLOBS_MAX) {
+		record->blobs[row_masked(record->blobs_count, STACK_BLOBS_MAX - 1)] = *blob;
+		record->blobs_count++;
+	}
+	if (blob->frame_words)
+		return;
+	keep_apart(record, walk->pc + 1 - 8);
+	word = kept_word(record, fp + 8);
+	if (word)
+		keep_apart(record, word - 8);
+}
+
+/* bpf_loop callback: of each word that is an address in HotSpot's code. */
+static long keep_jvm_word(__u32 index, void *data)
+{
+	struct keep_context *context = data;
+	struct stack_record *record = context->record;
+	struct walk *walk = context->walk;
+	__u64 word = record->words[row_masked(index, STACK_RECORD_BYTES / 8 - 1)];
+	__u64 fp = index ? record->words[row_masked(index - 1, STACK_RECORD_BYTES / 8 - 1)] : 0;
+
+	if (!jvm_has(walk, word))
+		return 0;
+	walk->pc = word - 1;
+	if (word - walk->jvm.process.interpreter < walk->jvm.process.interpreter_bytes)
+		keep_method(record, fp);
+	else
+		keep_blob(record, walk, fp);
+	return record->apart_count >= STACK_APART_MAX;
+}
+
+/* What the second walk needs to leave HotSpot's code, which its process may not keep until then. */
+static __always_inline void keep_jvm(struct stack_record *record, struct walk *walk)
+{
+	struct keep_context context = { record, walk };
+
+	jvm_start(&walk->jvm);
+	walk->full = false;
+	bpf_loop((record->bytes + record->far_bytes) / 8, keep_jvm_word, &context, 0);
 }
 
 /* What leads from the runtime's stack to the goroutine's, if it is Go: see walk_to_goroutine. */
@@ -144,6 +262,31 @@ static __always_inline void keep_goroutine(struct stack_record *record)
 		keep_apart(record, current + GO_G_SCHED_SP);
 		keep_apart(record, current + GO_G_SCHED_PC);
 	}
+}
+
+/* Where the second walk begins: with HotSpot's code where this one had to guess. */
+static __always_inline void begin_stack(struct stack_record *record, const struct walk *walk,
+					const struct sample *sample)
+{
+	record->state = STACK_STATE_FULL | STACK_STATE_FP | STACK_STATE_BX;
+	record->pc = walk->pc;
+	record->sp = walk->sp;
+	record->fp = walk->fp;
+	record->bx = walk->bx;
+	record->frames_kept = record->noted_kept = record->blobs_count = 0;
+	record->jvm.bytes = 0;
+	if (walk->has_jvm) {
+		record->state = walk->pause.state;
+		record->pc = walk->pause.pc;
+		record->sp = walk->pause.sp;
+		record->fp = walk->pause.fp;
+		record->bx = walk->pause.bx;
+		record->frames_kept = walk->pause.at - sample->kernel_count;
+		record->noted_kept = walk->pause.noted;
+		record->jvm = walk->jvm.process;
+	}
+	record->start = record->sp & ~7ull;
+	record->bytes = record->far_bytes = 0;
 }
 
 #endif

@@ -549,6 +549,30 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk, const str
 	return walk_by_row(walk, row);
 }
 
+/* Of the frame at hand, which the sample has already. */
+WALK_APART void walk_note_pause(struct walk *walk)
+{
+	struct walk_pause *pause = &walk->pause;
+	__u64 bx = 0;
+
+	pause->state = walk->full ? STACK_STATE_FULL : 0;
+	if (walk->fp_known)
+		pause->state |= STACK_STATE_FP;
+	if (walk_bx(walk, &bx))
+		pause->state |= STACK_STATE_BX;
+	if (walk->after_call)
+		pause->state |= STACK_STATE_AFTER_CALL;
+	if (walk->by_generated)
+		pause->state |= STACK_STATE_BY_GENERATED;
+	pause->pc = walk->pc;
+	pause->sp = walk->sp;
+	pause->fp = walk->fp;
+	pause->bx = bx;
+	pause->at = walk->at - 1;
+	pause->noted = walk->jvm.count;
+	pause->is_set = true;
+}
+
 /*
  * By the frame pointer where a table is to be expected but is not there yet. That is right for code
  * that keeps frame pointers; other code uses the register for anything, 0 included, and frames may
@@ -556,6 +580,8 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk, const str
  */
 static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stack_end why)
 {
+	if (walk->has_jvm && !walk->pause.is_set)
+		walk_note_pause(walk);
 	walk->guessed = why;
 	return walk_by_pointer(walk, why);
 }
@@ -738,6 +764,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->bx_at = 0;
 	walk->part_lost = walk->by_generated = walk->after_call = false;
 	walk->places_count = 0;
+	walk->pause.is_set = false;
 	walk->brief.start = walk->brief.end = 0;
 	trail_start(&walk->trail, walk_kept(walk));
 }

@@ -14,20 +14,16 @@
 
 #define JVM_BLOBS_SEEN 4u /* a power of two */
 
-/* What is known of a code blob. */
-struct jvm_blob {
-	__u64 start, bytes; /* up to its data */
-	__u64 ids;
-	__u64 deopt; /* where its deoptimised frames return to; 0 = not read */
-	__u32 frame_words, proof;
-};
-
 /* Frames of HotSpot's generated code (jvm.h). */
 struct walk_jvm {
 	struct jvm_process process;
 	struct jvm_blob blob;		      /* of the frame at hand */
 	struct jvm_blob seen[JVM_BLOBS_SEEN]; /* in this sample; 0 bytes: none */
 	__u32 seen_next;
+#ifndef __bpf__
+	const struct jvm_blob *kept; /* that came with a copied stack */
+	__u32 kept_count;
+#endif
 	__u64 object;
 	__u32 position, proof;
 	__u64 head[JVM_HEAD_BYTES / 8]; /* of the blob, if the frame is the innermost */

@@ -77,6 +77,15 @@ struct walk_place {
 	bool is_entry; /* the function is in a register: see v8.h */
 };
 
+/* The frame that a walk lacked a table or a list for first, for another walk from there on. */
+struct walk_pause {
+	__u64 pc, sp, fp, bx;
+	__u32 at;    /* in sample.frames */
+	__u32 noted; /* of HotSpot's frames */
+	__u32 state; /* enum stack_state */
+	bool is_set;
+};
+
 /* What every walk needs lies together, from the ends of trails on: few cache lines, few pages. */
 struct walk {
 	struct trail_kept kept[WALK_MEMORIES];
@@ -118,7 +127,8 @@ struct walk {
 	/* Code that enters generated code without frame pointers; 0 bytes: none. By the user. */
 	__u64 entry_start, entry_bytes;
 	__u32 entry_words, entry_fp_words; /* as in script_php_layout; 0: it has its own frame */
-	bool notes_places;		   /* set by the user */
+	struct walk_pause pause;
+	bool notes_places; /* set by the user */
 	__u32 places_count;
 	struct walk_place places[WALK_PLACES_MAX];
 	struct walk_jvm jvm;

@@ -12,6 +12,7 @@
 #include "agent/attach/host_checks.h"
 #include "agent/collect/accounts.h"
 #include "agent/collect/counts.h"
+#include "agent/collect/known_jvms.h"
 #include "agent/collect/late_samples.h"
 #include "agent/collect/warm_up.h"
 #include "agent/describe/batch.h"
@@ -53,6 +54,7 @@ struct drain {
 	struct counts counts;
 	struct accounts *accounts;
 	struct late_samples late;
+	struct known_jvms jvms;
 	struct counts_key key; /* of the sample at hand */
 	unsigned keep;	       /* enum counts_keep */
 	struct kernel_symbols kernel_symbols;
@@ -346,6 +348,7 @@ static void end_window(struct drain *drain)
 	tracker_sweep(&drain->tracker, now_ns);
 	jit_sweep(drain->jit, now_ns);
 	runtimes_sweep(drain->runtimes, now_ns);
+	sampler_sweep_jvms(drain->sampler);
 	container_names_sweep(drain->containers, now_ns);
 	pod_names_sweep(drain->pods, now_ns);
 	report_counters(drain);
@@ -598,11 +601,26 @@ static bool put_script(void *context, uint32_t tgid, const struct script_process
 	return sampler_put_script(drain->sampler, tgid, script);
 }
 
-static bool put_jvm(void *context, uint32_t tgid, const struct jvm_process *process)
+static bool put_jvm(void *context, uint32_t tgid, const struct jvm_entry *entry)
 {
 	struct drain *drain = context;
 
-	return sampler_put_jvm(drain->sampler, tgid, process);
+	return sampler_put_jvm(drain->sampler, tgid, entry);
+}
+
+static void put_jvm_file(void *context, const struct file_key *key, const struct jvm_file *file)
+{
+	struct drain *drain = context;
+
+	sampler_put_jvm_file(drain->sampler, key, file);
+	known_jvms_add(&drain->jvms, key, file);
+}
+
+static bool find_jvm(void *context, uint32_t tgid, struct jvm_entry *ret)
+{
+	struct drain *drain = context;
+
+	return sampler_find_jvm(drain->sampler, tgid, ret);
 }
 
 static bool put_code(void *context, uint32_t tgid, const struct code_process *process)
@@ -740,6 +758,15 @@ static void expect_samples(struct drain *drain, unsigned frequency_hz)
 	tracker_set_only_sampled(&drain->tracker, frequency_hz <= SELDOM_HZ_MAX);
 }
 
+/* Those of former agents: their processes need not be asked first. */
+static void put_known_jvms(struct drain *drain)
+{
+	known_jvms_open(&drain->jvms, drain->options.unwind_cache_path);
+	for (uint64_t i = 0; i < drain->jvms.count; i++)
+		sampler_put_jvm_file(drain->sampler, &drain->jvms.items[i].key,
+				     &drain->jvms.items[i].file);
+}
+
 static int start_sampling(struct drain *drain, struct err *err)
 {
 	int code = sampler_start(&drain->options.sampler, &drain->sampler, err);
@@ -753,6 +780,7 @@ static int start_sampling(struct drain *drain, struct err *err)
 							sampler_maps(drain->sampler).space_versions,
 							drain },
 			  drain->options.sampler.frequency_hz);
+	put_known_jvms(drain);
 	warm_up(drain);
 	expect_samples(drain, drain->options.sampler.frequency_hz);
 	return sampler_attach(drain->sampler, err);
@@ -794,8 +822,9 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	drain->keep = sample_labels_keep(options->sample_labels) |
 		      (options->thread_labels ? COUNTS_THREAD_NAME : 0u);
 	drain->jit = jit_new(host_checks_memory_bytes(), options->handles.root_files);
-	drain->runtimes = runtimes_new(&(struct runtimes_options){
-		put_script, put_jvm, put_code, put_code_line, drop_script, drain });
+	drain->runtimes = runtimes_new(
+		&(struct runtimes_options){ put_script, put_jvm, put_jvm_file, find_jvm, put_code,
+					    put_code_line, drop_script, drain });
 	drain->accounts = accounts_new();
 	drain->attributes = process_attributes_new();
 	if (options->config)
@@ -924,6 +953,7 @@ void drain_free(struct drain *drain)
 	if (!drain)
 		return;
 	late_samples_free(&drain->late);
+	known_jvms_close(&drain->jvms);
 	unwind_loader_free(drain->loader); /* it writes to the sampler's maps */
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());

@@ -104,9 +104,10 @@ bool late_samples_take(struct late_samples *late, const struct sample *sample, s
 		       int64_t now_ns)
 {
 	struct late_sample *item = find_stack(late, &sample->head);
-	/* A second walk may find more frames than the first. */
-	size_t room = SAMPLE_HEADER_BYTES +
-		      8ull * (sample->kernel_count + SAMPLE_USER_FRAMES_MAX + sample->script_words);
+	/* A second walk may find more frames than the first, of HotSpot's as well. */
+	size_t room =
+		SAMPLE_HEADER_BYTES +
+		8ull * (sample->kernel_count + 3 * SAMPLE_USER_FRAMES_MAX + sample->script_words);
 	size_t len = SAMPLE_HEADER_BYTES +
 		     8ull * (sample->kernel_count + sample->user_count + sample->script_words);
 

@@ -270,7 +270,7 @@ bool second_walk_is_sound(const struct stack_record *stack, size_t len)
 	return len >= STACK_RECORD_HEADER_BYTES && stack->bytes <= STACK_RECORD_BYTES &&
 	       stack->far_bytes <= STACK_RECORD_BYTES - stack->bytes &&
 	       (stack->bytes + stack->far_bytes) % 8 == 0 &&
-	       stack->apart_count <= STACK_APART_MAX &&
+	       stack->apart_count <= STACK_APART_MAX && stack->blobs_count <= STACK_BLOBS_MAX &&
 	       len == STACK_RECORD_HEADER_BYTES + stack->bytes + stack->far_bytes +
 			       stack->apart_count * sizeof(struct stack_apart);
 }
@@ -294,8 +294,18 @@ static enum stack_end walk_stack(struct second_walk *second, const struct stack_
 	walk->sp = stack->sp;
 	walk->fp = stack->fp;
 	walk->bx = stack->bx;
-	walk->full = true;
-	walk->at = second->sample.kernel_count;
+	walk->full = stack->state & STACK_STATE_FULL;
+	walk->fp_known = stack->state & STACK_STATE_FP;
+	walk->bx_known = stack->state & STACK_STATE_BX;
+	walk->after_call = stack->state & STACK_STATE_AFTER_CALL;
+	walk->by_generated = stack->state & STACK_STATE_BY_GENERATED;
+	walk->at = second->sample.kernel_count + stack->frames_kept;
+	walk->room -= stack->frames_kept;
+	walk->has_jvm = stack->jvm.bytes != 0;
+	walk->jvm.process = stack->jvm;
+	walk->jvm.kept = stack->blobs;
+	walk->jvm.kept_count = stack->blobs_count;
+	jvm_start(&walk->jvm);
 	walk->now_ns = (uint64_t)clock_monotonic_ns();
 	for (on = walk_leaf(walk, &second->sample); on; on = walk_frame(walk, &second->sample))
 		continue;
@@ -312,6 +322,31 @@ static void replace_user_half(struct second_walk *second, struct sample *sample)
 	memcpy(user, second->sample.frames + sample->kernel_count, 8ull * count);
 	sample->user_count = (uint16_t)count;
 	sample->user_end = (uint8_t)second->walk.end;
+}
+
+/* HotSpot's frames from where this walk began on are as it found them. */
+static void replace_noted(const struct second_walk *second, const struct stack_record *stack,
+			  struct sample *sample)
+{
+	const struct walk_jvm *jvm = &second->walk.jvm;
+	__u64 *noted = sample->frames + sample->kernel_count + sample->user_count;
+	uint32_t kept = 2 * stack->noted_kept;
+
+	if (!second->walk.has_jvm)
+		return;
+	memcpy(noted + kept, jvm->words, 16ull * jvm->count);
+	sample->script_words = (uint16_t)(kept + 2 * jvm->count);
+	sample->script_kind = sample->script_words ? SCRIPT_HOTSPOT : SCRIPT_NONE;
+}
+
+/* What the first walk found before where this one begins is in the sample. */
+static bool is_continued(const struct stack_record *stack, const struct sample *sample)
+{
+	return stack->frames_kept <= sample->user_count &&
+	       stack->noted_kept <= stack->frames_kept &&
+	       2 * stack->noted_kept <= sample->script_words &&
+	       (!stack->jvm.bytes || sample->script_kind == SCRIPT_NONE ||
+		sample->script_kind == SCRIPT_HOTSPOT);
 }
 
 /* As a list of mappings would have it that is older than the stack. */
@@ -331,7 +366,11 @@ bool second_walk_run(struct second_walk *second, const struct stack_record *stac
 	stack_walked = stack;
 	space_walked = space;
 	describe_space(&second->space_head, space);
+	if (!is_continued(stack, sample))
+		return true;
 	second->sample.kernel_count = sample->kernel_count;
+	memcpy(second->sample.frames + sample->kernel_count, sample->frames + sample->kernel_count,
+	       8ull * stack->frames_kept);
 	end = walk_stack(second, stack);
 	if (end == STACK_TABLE_PENDING || end == STACK_NO_MAPPINGS || removals(second) != before)
 		return false;
@@ -342,5 +381,6 @@ bool second_walk_run(struct second_walk *second, const struct stack_record *stac
 	    (sample->script_kind == SCRIPT_PHP || sample->script_kind == SCRIPT_RUBY))
 		return true;
 	replace_user_half(second, sample);
+	replace_noted(second, stack, sample);
 	return true;
 }

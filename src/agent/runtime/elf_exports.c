@@ -71,6 +71,12 @@ static void take_dynamic(struct elf_exports *symbols, const Elf64_Dyn *entry)
 	case DT_RELASZ:
 		symbols->relocations_bytes = entry->d_un.d_val;
 		break;
+	case DT_INIT_ARRAY:
+		symbols->initialisers = entry->d_un.d_ptr;
+		break;
+	case DT_INIT_ARRAYSZ:
+		symbols->initialisers_bytes = entry->d_un.d_val;
+		break;
 	default:
 		break;
 	}

@@ -22,7 +22,8 @@ struct elf_exports {
 	/* Virtual addresses; 0 = there is none. */
 	uint64_t names, names_bytes, symbols, hash;
 	uint64_t relocations, relocations_bytes;
-	uint64_t frames;       /* .eh_frame_hdr */
+	uint64_t initialisers, initialisers_bytes; /* DT_INIT_ARRAY */
+	uint64_t frames;			   /* .eh_frame_hdr */
 	uint32_t hash_head[4]; /* of DT_GNU_HASH: buckets, first symbol, bloom words, bloom shift */
 };
 

@@ -6,6 +6,7 @@
 #include "agent/runtime/beam/beam_file.h"
 #include "agent/runtime/dotnet/dotnet_file.h"
 #include "agent/runtime/function_parts.h"
+#include "agent/runtime/hotspot/hotspot_file.h"
 #include "agent/runtime/lua/lua_file.h"
 #include "agent/runtime/perl/perl_file.h"
 #include "agent/runtime/php/php_file.h"
@@ -46,6 +47,8 @@ static void read_hotspot(const struct elf_exports *symbols, struct runtime_file 
 	ret->source = "vm_structs";
 	if (!vm_symbols_find(symbols, &ret->layout.hotspot))
 		ret->problem = "unknown layout";
+	else if (!hotspot_file_read(symbols, &ret->layout.hotspot, &ret->jvm))
+		ret->jvm = (struct jvm_file){ 0 };
 }
 
 static bool add_range(struct runtime_file *file, const struct elf_exports *symbols,

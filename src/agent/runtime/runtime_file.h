@@ -74,6 +74,7 @@ struct runtime_file {
 	 * is a virtual address, except with SCRIPT_STATE_STATIC.
 	 */
 	struct script_process script;
+	struct jvm_file jvm; /* of a HotSpot; code_bytes is 0 where only its processes tell */
 };
 
 /* NULL when it is no runtime that we know. The caller frees it with free(). */

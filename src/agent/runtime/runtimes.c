@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "agent/bpf/jvm_file.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/script_reader.h"
@@ -18,7 +19,9 @@
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
 #define DOUBT_MAX 16 /* objects that are none, before one is, until we do not believe it */
 #define ASK_AGAIN_NS (20 * CLOCK_NS_PER_MS)
+#define HOTSPOT_START_NS (2 * CLOCK_NS_PER_S)
 #define WANTED_MAX 1024
+#define EARLY_MAX 4096	       /* frames */
 #define PLACE_KEY (1ull << 63) /* in keys of places in code, which others' objects lack */
 #define PLACE_WINDOWS 6
 #define LOOK_ASKED_NS (5 * CLOCK_NS_PER_MS) /* between two looks that samples ask for */
@@ -63,7 +66,11 @@ struct entry {
 	uint32_t proof_words;
 	struct runtime_layout layout;
 	struct hotspot_process *hotspot; /* of a HotSpot, once it is known */
-	bool is_asked;			 /* ... a job is at that */
+	struct jvm_entry jvm;		 /* ... by its file, which has no roots where it is not */
+	uint64_t jvm_low, jvm_bytes;	 /* ... where all its generated code is; 0 = not known */
+	uint64_t *early;		 /* ... frames (two words each) from before it was known */
+	size_t early_count, early_capacity;
+	bool is_asked; /* ... a job is at that */
 	int64_t ask_at_ns;
 	struct dotnet_process *dotnet; /* of a .NET, unless a job has it */
 	struct beam_process *beam;     /* of an Erlang, the same */
@@ -245,6 +252,7 @@ static void entry_free(struct runtimes *runtimes, struct entry *entry)
 	dotnet_process_free(entry->dotnet);
 	beam_process_free(entry->beam);
 	free(entry->wanted);
+	free(entry->early);
 	codes_free(&entry->codes);
 	script_job_free(entry->job);
 	free(entry->hotspot);
@@ -348,6 +356,28 @@ static struct entry *entry_new(const struct process *process, const struct runti
 	return entry;
 }
 
+/*
+ * The program walks it from now on, if the file tells enough; runtimes_update asks the process, as
+ * names need more.
+ */
+static void look_at_hotspot(struct runtimes *runtimes, const struct process *process,
+			    const struct binary *binary, uint64_t bias, int64_t now_ns)
+{
+	const struct runtime_file *file = binary->runtime;
+	struct entry *entry = entry_new(process, file, bias);
+
+	entry->used_at_ns = entry->asked_at_ns = now_ns;
+	if (file->jvm.code_bytes) {
+		jvm_entry_of(&entry->jvm, &file->jvm, bias);
+		entry->jvm.process.start_ns = process->identity.start_ns;
+		entry->jvm.process.exec_id = process->identity.exec_id;
+		runtimes->options.put_jvm_file(runtimes->options.context, &binary->key, &file->jvm);
+		runtimes->options.put_jvm(runtimes->options.context, process->identity.pid,
+					  &entry->jvm);
+	}
+	add_entry(runtimes, entry);
+}
+
 /* runtimes_update has a look at its code. */
 static void look_at_dotnet(struct runtimes *runtimes, const struct process *process,
 			   const struct runtime_file *file, uint64_t bias, int64_t now_ns)
@@ -394,10 +424,8 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	if (!mapping)
 		return;
 	if (mapping->binary->runtime->layout.kind == RUNTIME_HOTSPOT) {
-		entry = entry_new(process, mapping->binary->runtime, bias);
-		entry->used_at_ns = now_ns;
-		add_entry(runtimes, entry);
-		return; /* runtimes_update asks it */
+		look_at_hotspot(runtimes, process, mapping->binary, bias, now_ns);
+		return;
 	}
 	if (mapping->binary->runtime->layout.kind == RUNTIME_DOTNET) {
 		look_at_dotnet(runtimes, process, mapping->binary->runtime, bias, now_ns);
@@ -518,20 +546,48 @@ static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t
 	code->window = runtimes->window;
 }
 
-void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
-		   const uint64_t *words, size_t count, int64_t now_ns)
+static void note_words(struct runtimes *runtimes, struct entry *entry, const uint64_t *words,
+		       size_t count, int64_t now_ns)
 {
-	struct entry *entry = find_entry(runtimes, identity);
-
-	if (!entry || entry->refused || (entry->layout.kind == RUNTIME_HOTSPOT && !entry->hotspot))
-		return;
-	entry->used_at_ns = now_ns;
 	for (size_t i = 0; i < count; i++) {
 		if (words[2 * i] & SCRIPT_IS_CUT || !SCRIPT_ADDRESS(words[2 * i]))
 			continue;
 		note_object(runtimes, entry, words[2 * i], (uint32_t)(words[2 * i + 1] >> 32),
 			    now_ns);
 	}
+}
+
+/* The program walks it already: its names are asked for as soon as they can be read. */
+static void keep_early(struct runtimes *runtimes, struct entry *entry, const uint64_t *words,
+		       size_t count)
+{
+	struct jvm_entry jvm;
+
+	if (count && !entry->jvm_bytes &&
+	    runtimes->options.find_jvm(runtimes->options.context, entry->identity.pid, &jvm) &&
+	    jvm.process.start_ns == entry->identity.start_ns &&
+	    jvm.process.exec_id == entry->identity.exec_id) {
+		entry->jvm_low = jvm.process.low;
+		entry->jvm_bytes = jvm.process.bytes;
+	}
+	for (size_t i = 0; i < 2 * count && entry->early_count < 2 * EARLY_MAX; i++) {
+		mem_grow(entry->early, entry->early_count, entry->early_capacity);
+		entry->early[entry->early_count++] = words[i];
+	}
+}
+
+void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
+		   const uint64_t *words, size_t count, int64_t now_ns)
+{
+	struct entry *entry = find_entry(runtimes, identity);
+
+	if (!entry || entry->refused)
+		return;
+	entry->used_at_ns = now_ns;
+	if (entry->layout.kind == RUNTIME_HOTSPOT && !entry->hotspot)
+		keep_early(runtimes, entry, words, count);
+	else
+		note_words(runtimes, entry, words, count, now_ns);
 }
 
 void runtimes_note_again(struct runtimes *runtimes, const struct process_identity *identity,
@@ -667,10 +723,21 @@ static void ask_hotspot(struct runtimes *runtimes, struct entry *entry, int64_t 
 	entry->is_asked = job_thread_put(runtimes->reader, &job->job, now_ns);
 }
 
+/* What the file says is what the process says. */
+static bool is_as_in_file(const struct entry *entry, const struct hotspot_process *hotspot)
+{
+	struct jvm_layout layout = hotspot->walk.layout;
+
+	layout.segment_shift = entry->jvm.process.layout.segment_shift;
+	return entry->jvm.roots.heaps &&
+	       !memcmp(&layout, &entry->jvm.process.layout, sizeof(layout));
+}
+
 /* Its frames are read from now on, or never. */
 static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct script_job *job)
 {
 	struct hotspot_process *hotspot = job->hotspot;
+	struct jvm_entry jvm = { 0 };
 
 	entry->is_asked = false;
 	if (job->state == HOTSPOT_NOT_YET) {
@@ -682,15 +749,23 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 		 hotspot->problem ? hotspot->problem : "vm_structs");
 	hotspot->walk.start_ns = entry->identity.start_ns;
 	hotspot->walk.exec_id = entry->identity.exec_id;
-	entry->refused =
-		hotspot->problem || !runtimes->options.put_jvm(runtimes->options.context,
-							       entry->identity.pid, &hotspot->walk);
+	/* The program goes on to look itself: while a runtime starts, some of it still changes. */
+	if (is_as_in_file(entry, hotspot))
+		jvm.roots = entry->jvm.roots;
+	jvm.process = hotspot->walk;
+	entry->refused = hotspot->problem || !runtimes->options.put_jvm(runtimes->options.context,
+									entry->identity.pid, &jvm);
 	if (entry->refused)
 		return;
 	entry->hotspot = hotspot;
+	entry->jvm_low = hotspot->walk.low;
+	entry->jvm_bytes = hotspot->walk.bytes;
 	job->hotspot = NULL;
-	log_debug("runtime", "interpreter", "pid=%u runtime=hotspot version=%s source=vm_structs",
-		  (unsigned)entry->identity.pid, entry->version_text);
+	note_words(runtimes, entry, entry->early, entry->early_count / 2, clock_monotonic_ns());
+	entry->early_count = 0;
+	log_debug("runtime", "interpreter", "pid=%u runtime=hotspot version=%s source=%s",
+		  (unsigned)entry->identity.pid, entry->version_text,
+		  jvm.roots.heaps ? "file" : "vm_structs");
 }
 
 /* ---- code of .NET ---- */
@@ -869,6 +944,15 @@ static void take_beam(struct runtimes *runtimes, struct entry *entry, struct scr
 	}
 }
 
+/* A runtime that starts has names soon, and may not be there for long. */
+static int64_t hotspot_due_ns(const struct entry *entry, int64_t now_ns)
+{
+	if (entry->layout.kind != RUNTIME_HOTSPOT || entry->refused || entry->hotspot ||
+	    now_ns - entry->asked_at_ns > HOTSPOT_START_NS)
+		return INT64_MAX;
+	return now_ns + ASK_AGAIN_NS;
+}
+
 /* Until it has answered once it is asked again and again. */
 static int64_t beam_due_ns(const struct entry *entry, int64_t now_ns)
 {
@@ -885,6 +969,8 @@ int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
 		const struct entry *entry = runtimes->items[i];
 		int64_t at_ns = beam_due_ns(entry, now_ns);
 
+		due_ns = at_ns < due_ns ? at_ns : due_ns;
+		at_ns = hotspot_due_ns(entry, now_ns);
 		due_ns = at_ns < due_ns ? at_ns : due_ns;
 		at_ns = INT64_MAX;
 		if (entry->layout.kind != RUNTIME_DOTNET || entry->refused)
@@ -1026,8 +1112,7 @@ bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_ide
 {
 	const struct entry *entry = find_entry(runtimes, identity);
 
-	return entry && entry->hotspot &&
-	       address - entry->hotspot->walk.low < entry->hotspot->walk.bytes;
+	return entry && address - entry->jvm_low < entry->jvm_bytes;
 }
 
 /* ---- life ---- */

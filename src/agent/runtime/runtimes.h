@@ -29,9 +29,15 @@
 struct runtimes;
 
 struct runtimes_options {
-	/* The program in the kernel: sampler_put_script, _put_jvm, _put_code, _drop_script. */
+	/*
+	 * The program in the kernel: sampler_put_script, _put_jvm, _put_jvm_file, _find_jvm,
+	 * _put_code, _drop_script.
+	 */
 	bool (*put)(void *context, uint32_t tgid, const struct script_process *script);
-	bool (*put_jvm)(void *context, uint32_t tgid, const struct jvm_process *process);
+	bool (*put_jvm)(void *context, uint32_t tgid, const struct jvm_entry *entry);
+	void (*put_jvm_file)(void *context, const struct file_key *key,
+			     const struct jvm_file *file);
+	bool (*find_jvm)(void *context, uint32_t tgid, struct jvm_entry *ret);
 	bool (*put_code)(void *context, uint32_t tgid, const struct code_process *process);
 	void (*put_code_line)(void *context, const struct code_line_key *key,
 			      const struct code_line *line); /* NULL = there is none any more */

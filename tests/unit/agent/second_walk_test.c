@@ -119,7 +119,8 @@ static int set_up(void **state)
 		.pc = LIBRARY + 0x300,
 		.sp = STACK,
 		.start = STACK,
-		.bytes = 96
+		.bytes = 96,
+		.state = STACK_STATE_FULL | STACK_STATE_FP | STACK_STATE_BX,
 	};
 	/* Each frame's return address is its second word. */
 	world.stack.words[1] = LIBRARY + 0x401;
@@ -319,6 +320,58 @@ static void a_stack_goes_on_where_it_was_switched_from(void **state)
 	world.sample.user_end = STACK_TABLE_PENDING;
 	assert_true(walk(world.space));
 	assert_int_equal(world.sample.user_end, STACK_UNREADABLE);
+}
+
+/*
+ * The first walk came out of HotSpot's code into a library whose table was not there: the second
+ * one begins in that, and leaves more of HotSpot's code by what was copied of it.
+ */
+static void frames_of_hotspot_go_on_where_a_table_was_missing(void **state)
+{
+	static const uint64_t frames[] = {
+		0xf0, GENERATED + 0x800, LIBRARY + 0x300, GENERATED + 0x100, PROGRAM + 0x200, START
+	};
+	const __u64 *words = world.sample.frames + 6;
+
+	(void)state;
+	world.sample.script_kind = SCRIPT_HOTSPOT;
+	world.sample.frames[1] = GENERATED + 0x800;
+	world.sample.frames[2] = LIBRARY + 0x300;
+	world.stack.state = STACK_STATE_AFTER_CALL;
+	world.stack.frames_kept = world.stack.noted_kept = 1;
+	world.stack.jvm.low = GENERATED;
+	world.stack.jvm.bytes = 0x1000;
+	world.stack.blobs_count = 1;
+	world.stack.blobs[0] = (struct jvm_blob){
+		.start = GENERATED, .bytes = 0x400, .frame_words = 2, .proof = 5
+	};
+	world.stack.words[1] = GENERATED + 0x101;
+	assert_false(walk(world.space));
+	world.has_library = true;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 5);
+	assert_memory_equal(world.sample.frames, frames, sizeof(frames));
+	assert_int_equal(world.sample.script_words, 4);
+	assert_int_equal(words[0], 0x51);
+	assert_int_equal(words[1], 0x52);
+	assert_int_equal(words[2], GENERATED | SCRIPT_ENDS_RUN);
+	assert_int_equal(words[3], 5ull << 32 | 0x100);
+}
+
+/* Of a blob that was not copied, nobody says how big its frame is. */
+static void code_of_hotspot_that_was_not_copied_is_not_guessed_at(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.sample.script_kind = SCRIPT_NONE;
+	world.sample.script_words = 0;
+	world.stack.jvm.low = GENERATED;
+	world.stack.jvm.bytes = 0x1000;
+	world.stack.words[1] = GENERATED + 0x101;
+	assert_true(walk(world.space));
+	assert_int_not_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 2);
 }
 
 static void put_apart(uint64_t address, uint64_t word)
@@ -556,6 +609,8 @@ int main(void)
 		TEST(a_table_that_makes_no_sense_does_no_harm),
 		TEST(a_stack_goes_on_where_it_was_switched_from),
 		TEST(generated_code_is_left_by_what_it_runs_next),
+		TEST(frames_of_hotspot_go_on_where_a_table_was_missing),
+		TEST(code_of_hotspot_that_was_not_copied_is_not_guessed_at),
 		TEST(mappings_that_are_not_known_are_waited_for),
 		TEST(a_return_address_that_is_no_code_is_told),
 		TEST(unsound_records_are_refused),

@@ -406,3 +406,53 @@ enum hotspot_state hotspot_process_read(const struct memory_reader *memory, uint
 	ret->layout.has_numbers_from_one = !is_8 && major >= 20;
 	return HOTSPOT_READY;
 }
+
+static bool is_known(const struct reading *reading, const struct hotspot_source *source)
+{
+	for (size_t i = 0; i < FIELDS; i++) {
+		const struct vm_wanted *field = &reading->fields[i];
+
+		/* Addresses are relocated, and sizes are constants. */
+		if (field->found && field->field && !field->is_static &&
+		    !source->is_set(source->memory.context, field->at))
+			return false;
+	}
+	return true;
+}
+
+static void lay_out_roots(const struct reading *reading, struct jvm_roots *ret)
+{
+	*ret = (struct jvm_roots){
+		.heaps = value(reading, HEAPS),
+		.interpreter = value(reading, INTERPRETER),
+		.array_count = either(reading, ARRAY_COUNT, ARRAY_COUNT_OLD),
+		.array_data = offset(reading, ARRAY_DATA),
+		.heap_low = offset(reading, HEAP_MEMORY) + offset(reading, SPACE_LOW),
+		.heap_high = offset(reading, HEAP_MEMORY) + offset(reading, SPACE_HIGH),
+		.segments_low = offset(reading, HEAP_SEGMENTS) + offset(reading, SPACE_LOW),
+		.heap_shift = offset(reading, HEAP_SHIFT),
+		.stubs_start = offset(reading, QUEUE_BUFFER),
+		.stubs_bytes = offset(reading, QUEUE_LIMIT),
+	};
+}
+
+bool hotspot_process_read_file(const struct hotspot_source *source,
+			       const struct vm_symbols *symbols, struct jvm_file *ret)
+{
+	struct hotspot_process process = { 0 };
+	struct reading reading = { .memory = &source->memory, .ret = &process };
+
+	memcpy(reading.fields, fields, sizeof(fields));
+	if (!vm_structs_read(&source->memory, 0, symbols, reading.fields, FIELDS))
+		return false;
+	lay_out_walk(&reading, false);
+	lay_out_names(&reading);
+	if (!is_complete(&reading) || !has(&reading, HEAPS) || !value(&reading, HEAPS) ||
+	    !value(&reading, INTERPRETER) || !value(&reading, BLOCK_BYTES) ||
+	    !is_in_reach(&process.walk.layout) || process.layout.debug_form == HOTSPOT_DEBUG_NONE ||
+	    !is_known(&reading, source))
+		return false;
+	lay_out_roots(&reading, &ret->roots);
+	ret->layout = process.walk.layout;
+	return true;
+}

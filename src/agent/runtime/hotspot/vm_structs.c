@@ -154,9 +154,8 @@ static bool take_field(struct pages *pages, const struct table *table, const cha
 		return true;
 	found->found = true;
 	found->is_static = is_static != 0;
-	return read_word(
-		pages, table->entry + table->at[is_static ? VM_STRUCTS_ADDRESS : VM_STRUCTS_OFFSET],
-		&found->value);
+	found->at = table->entry + table->at[is_static ? VM_STRUCTS_ADDRESS : VM_STRUCTS_OFFSET];
+	return read_word(pages, found->at, &found->value);
 }
 
 static bool read_fields(struct pages *pages, struct table *table, struct vm_wanted *wanted,
@@ -198,7 +197,8 @@ static bool read_sizes(struct pages *pages, struct table *table, struct vm_wante
 		if (!found)
 			continue;
 		found->found = true;
-		if (!read_word(pages, table->entry + table->at[VM_TYPES_SIZE], &found->value))
+		found->at = table->entry + table->at[VM_TYPES_SIZE];
+		if (!read_word(pages, found->at, &found->value))
 			return false;
 	}
 	return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vm_structs - the tables in which HotSpot describes its own structures (gHotSpotVMStructs,
- * gHotSpotVMTypes), read out of a process: fields' offsets, statics' addresses, types' sizes.
+ * gHotSpotVMTypes), read out of a process: fields' offsets, roots' addresses, types' sizes.
  *
  * libjvm exports the places of the tables, the size of an entry, and the offsets in it. Bounds:
  * VM_STRUCTS_MAX entries of each table, names of VM_STRUCTS_NAME_MAX bytes.
@@ -44,6 +44,7 @@ struct vm_wanted {
 	const char *type, *field;
 	bool found, is_static;
 	uint64_t value; /* offset, address or size */
+	uint64_t at;	/* where the value was read */
 };
 
 /* `bias` is what virtual addresses are moved by. False when the tables could not be read. */
