@@ -426,6 +426,22 @@ WALK_APART enum stack_end jvm_leave_leaf(struct walk *walk)
 	return walk_out_of_generated(walk);
 }
 
+#define JVM_COOKIE (~0ull)
+
+/*
+ * What a method calls when it is entered, to see whether it may run, puts a cookie between the
+ * frame pointer and the return address. Sets cfa; 0 = it is none.
+ */
+static __always_inline __u64 jvm_end_behind_cookie(struct walk *walk, __u64 word)
+{
+	__u64 address = 0;
+
+	return word == JVM_COOKIE && walk_word(walk, walk->fp + 16, &address) &&
+			       jvm_has(walk, address) && jvm_is_return(walk, address)
+		       ? walk->fp + 24
+		       : 0;
+}
+
 /*
  * Stubs, adapters and dispatch code have no frame, or one by the frame pointer, of a size that
  * nobody notes. What is on top of the stack may be left from earlier calls, so that it is a return
@@ -433,7 +449,7 @@ WALK_APART enum stack_end jvm_leave_leaf(struct walk *walk)
  */
 WALK_APART enum stack_end jvm_leave_stub(struct walk *walk)
 {
-	__u64 top = 0, below = 0, word = 0, fp = walk->fp;
+	__u64 top = 0, below = 0, word = 0, fp = walk->fp, end;
 	bool has_top = walk->full && walk_word(walk, walk->sp, &top);
 	bool has_frame = walk->fp_known && fp >= walk->sp && fp - walk->sp < WALK_FRAME_BYTES_MAX &&
 			 !(fp & 7) && walk_word(walk, fp + 8, &word);
@@ -449,6 +465,12 @@ WALK_APART enum stack_end jvm_leave_stub(struct walk *walk)
 		return jvm_arrive_bare(walk, walk->sp + 16);
 	if (has_frame && jvm_is_return(walk, word))
 		return jvm_arrive_built(walk, fp + 16);
+	end = has_frame ? jvm_end_behind_cookie(walk, word) : 0;
+	if (end) {
+		if (!walk_word(walk, fp, &walk->saved.fp))
+			return STACK_UNREADABLE;
+		return jvm_arrive(walk, end);
+	}
 	return walk->full ? jvm_leave_leaf(walk) : walk_out_of_generated(walk);
 }
 

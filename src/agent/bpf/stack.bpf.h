@@ -209,6 +209,8 @@ static __always_inline void keep_blob(struct stack_record *record, struct walk *
 		return;
 	keep_apart(record, walk->pc + 1 - 8);
 	word = kept_word(record, fp + 8);
+	if (word == JVM_COOKIE)
+		word = kept_word(record, fp + 16);
 	if (word)
 		keep_apart(record, word - 8);
 }
