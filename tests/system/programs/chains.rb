@@ -32,7 +32,7 @@ end
 class Leaf
   def hot_leaf(deadline)
     sum = 0
-    until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond) > deadline
+    until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond) > deadline # HOT
       i = 0
       while i < 20_000 # HOT
         sum += i * i   # HOT
