@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +21,6 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
-#define NICE 5 /* as the others: what waits for us has cut stacks; the stock bounds us */
 #define KEEP_DEFAULT_NS (10 * CLOCK_NS_PER_S)
 #define RETRY_FIRST_NS (10 * CLOCK_NS_PER_S)
 #define RETRY_DOUBLINGS_MAX 3 /* 80 s */
@@ -587,7 +585,7 @@ static void *run(void *data)
 {
 	struct unwind_loader *loader = data;
 
-	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
+	/* At the priority of the process: what waits for us has cut stacks, and the stock bounds us. */
 	lock_take(&loader->lock);
 	while (wait_for_work(loader)) {
 		int64_t start_ns = thread_cpu_ns();

@@ -17,7 +17,7 @@ function cpu_seconds() {
 class Leaf {
     function hotLeaf($deadline) {
         $sum = 0;
-        while (cpu_seconds() < $deadline) {
+        while (cpu_seconds() < $deadline) {  # HOT
             $i = 0;
             while ($i < 40000) {        # HOT
                 $sum += $i * $i % 7;    # HOT
