@@ -90,7 +90,7 @@ static __always_inline bool beam_find_process(struct walk *walk, __u64 *ret)
 static __always_inline enum stack_end beam_change_stack(struct walk *walk)
 {
 	__u32 restore = beam_find_restore(walk);
-	__u64 ends[2] = { 0 }, running = 0; /* of the heap, and of the stack */
+	__u64 stop = 0, running = 0;
 
 	if (restore == BEAM_OF_SCHEDULER || (beam_find_process(walk, &running) && !running))
 		return STACK_COMPLETE;
@@ -98,10 +98,11 @@ static __always_inline enum stack_end beam_change_stack(struct walk *walk)
 		walk->sp = walk->fp;
 		return STACK_ENDS;
 	}
-	if (restore >= BEAM_NO_RESTORE || restore < 8 || !running ||
-	    walk_read(ends, sizeof(ends), running + restore - 8) || ends[0] > ends[1])
+	/* While garbage is collected it is in another heap than the Process says of its heap. */
+	if (restore >= BEAM_NO_RESTORE || !running ||
+	    walk_read(&stop, sizeof(stop), running + restore) || stop < USER_ADDRESS_MIN)
 		return STACK_NO_FRAME_POINTER;
-	walk->sp = ends[1];
+	walk->sp = stop;
 	return STACK_ENDS;
 }
 
