@@ -585,7 +585,7 @@ static void *run(void *data)
 {
 	struct unwind_loader *loader = data;
 
-	/* At the priority of the process: what waits for us has cut stacks, and the stock bounds us. */
+	/* At the process's priority: what waits for us has cut stacks, and the stock bounds us. */
 	lock_take(&loader->lock);
 	while (wait_for_work(loader)) {
 		int64_t start_ns = thread_cpu_ns();
