@@ -290,6 +290,18 @@ static void test_from_c_by_process(void **state)
 	check_walk();
 }
 
+/* The collector moves the stack into the new heap, and notes that heap when the old one is gone. */
+static void test_while_garbage_is_collected(void **state)
+{
+	(void)state;
+	put_stack();
+	put_process(PROCESS);
+	set(PROCESS + STOP_AT - 8, STACK + 64); /* the old heap is behind the stack */
+	start(SECOND + 0x10f, BASE + 64, false);
+	walk.fp_known = false;
+	check_walk();
+}
+
 static void test_nothing_runs(void **state)
 {
 	(void)state;
@@ -309,7 +321,7 @@ static void test_unknown_stack(void **state)
 	walk.fp = STACK;
 	assert_int_equal(walk_out_of_beam(&walk), STACK_NO_FRAME_POINTER);
 	put_process(PROCESS);
-	set(PROCESS + STOP_AT - 8, STACK + 64); /* the heap is behind the stack */
+	set(PROCESS + STOP_AT, 0);
 	start(SECOND + 0x10f, BASE + 64, false);
 	assert_int_equal(walk_out_of_beam(&walk), STACK_NO_FRAME_POINTER);
 }
@@ -339,6 +351,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stack, setup),
 		cmocka_unit_test_setup(test_from_c_by_frame_pointer, setup),
 		cmocka_unit_test_setup(test_from_c_by_process, setup),
+		cmocka_unit_test_setup(test_while_garbage_is_collected, setup),
 		cmocka_unit_test_setup(test_nothing_runs, setup),
 		cmocka_unit_test_setup(test_unknown_stack, setup),
 		cmocka_unit_test_setup(test_return_to_no_code, setup),
