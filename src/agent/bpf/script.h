@@ -120,22 +120,16 @@ static __always_inline bool script_is_seen(struct script *script, __u64 object,
 	return false;
 }
 
-/* Notes what was read of the object: proof and object are what the agent knows it by. */
+/*
+ * Notes what was read of the object that the agent knows by its proof and `address`: a new one
+ * wakes it. 0 = by the proof alone, which copies have in common.
+ */
 static __always_inline void script_keep(struct script *script, struct script_seen *seen,
-					__u64 proof, __u64 more)
+					__u64 proof, __u64 more, __u64 address)
 {
 	seen->proof = proof;
 	seen->more = more;
-	script_had_note(&script->had, proof ^ seen->key * SCRIPT_PROOF_MIX);
-}
-
-/* The same of one that has copies, which have the proof in common. */
-static __always_inline void script_keep_copy(struct script *script, struct script_seen *seen,
-					     __u64 proof, __u64 more)
-{
-	seen->proof = proof;
-	seen->more = more;
-	script_had_note(&script->had, proof);
+	script_had_note(&script->had, proof ^ address * SCRIPT_PROOF_MIX);
 }
 
 /* The slot of a pthread key, whose number the interpreter keeps. */
@@ -238,7 +232,7 @@ static __always_inline __u32 script_prove(struct script *script, __u64 object)
 		return 0;
 	if (layout->proof_words < SCRIPT_PROOF_WORDS)
 		script->proof[SCRIPT_PROOF_WORDS - 1] = 0;
-	script_keep(script, seen, script_proof(script->proof), 0);
+	script_keep(script, seen, script_proof(script->proof), 0, object);
 	return (__u32)seen->proof;
 }
 

@@ -146,7 +146,7 @@ static __always_inline bool script_perl_prove(struct script *script, __u64 sub, 
 			seen->key = 0;
 			return false;
 		}
-		script_keep_copy(script, seen, script_perl_proof(script->proof, PERL_CODE_SUB), 0);
+		script_keep(script, seen, script_perl_proof(script->proof, PERL_CODE_SUB), 0, 0);
 	}
 	*ret = seen->proof;
 	return true;

@@ -199,7 +199,7 @@ static __always_inline const struct script_seen *script_php_function(struct scri
 		return seen;
 	if (!script->php.function[PHP_FUNCTION_NAME])
 		more |= PHP_SEEN_NAMELESS;
-	script_keep_copy(script, seen, seen->proof, seen->more | more);
+	script_keep(script, seen, seen->proof, seen->more | more, 0);
 	return seen;
 }
 

@@ -108,7 +108,7 @@ static __always_inline const struct script_seen *script_ruby_method(struct scrip
 	method = script_ruby_read_method(script, object);
 	if (method)
 		script_keep(script, seen, script_ruby_proof(&script->words[RUBY_OBJECT + 1], true),
-			    method);
+			    method, method);
 	return seen;
 }
 
@@ -120,7 +120,8 @@ static __always_inline const struct script_seen *script_ruby_code(struct script 
 	if (script_is_seen(script, code, SEEN_CODE, &seen) ||
 	    !script_ruby_read_object(script, code) || !script_ruby_is(script, RUBY_OBJECT_CODE))
 		return seen;
-	script_keep(script, seen, script_ruby_proof(&script->words[RUBY_OBJECT + 1], false), code);
+	script_keep(script, seen, script_ruby_proof(&script->words[RUBY_OBJECT + 1], false), code,
+		    code);
 	return seen;
 }
 

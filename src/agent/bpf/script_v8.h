@@ -70,9 +70,7 @@ static __always_inline const struct script_seen *script_v8_shared(struct script 
 	    !script_v8_is_object(shared) ||
 	    walk_read(script->proof, 8 * SCRIPT_V8_PROOF_WORDS, shared - 1 + layout->proof))
 		return seen;
-	seen->proof = script_v8_proof(script->proof);
-	seen->more = shared - 1;
-	script_had_note(&script->had, seen->proof ^ seen->more * SCRIPT_PROOF_MIX);
+	script_keep(script, seen, script_v8_proof(script->proof), shared - 1, shared - 1);
 	return seen;
 }
 
