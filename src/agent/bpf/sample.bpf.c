@@ -882,13 +882,18 @@ static __always_inline bool is_for_second_walk(const struct scratch *scratch,
 	       !scratch->walk.has_lua && sample->script_kind != SCRIPT_V8;
 }
 
-/* Several samples at once: a record costs nearly as much as all the rest of a sample. */
+/*
+ * Several samples at once: a record costs nearly as much as all the rest of a sample. What was
+ * asked for may be short, and its files unknown: its news wake the agent. Other samples do not: on
+ * a busy host, who is sampled would lose its turn for it, so that turns would mostly end with a
+ * sample, and count for more than they are.
+ */
 WALK_APART void send(struct scratch *scratch)
 {
 	__u64 bytes = scratch->staged.bytes, flags = BPF_RB_NO_WAKEUP;
 	struct sample_counters *counts = &scratch->counts;
 
-	if (scratch->has_code_news ||
+	if (scratch->has_code_news || (only_chosen && scratch->has_news) ||
 	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	barrier_var(bytes); /* clang knows the bound, the verifier does not */

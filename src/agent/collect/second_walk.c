@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/collect/second_walk.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -126,6 +127,7 @@ static bool map_pages(struct second_walk *second, uint32_t index, uint32_t from,
 {
 	struct seen_chunk *chunk = &second->chunks[index];
 	uint32_t bytes = second->page_bytes;
+	const void *mapped;
 	int fd = -1;
 
 	if (to > TABLE_CHUNK_BYTES)
@@ -135,9 +137,13 @@ static bool map_pages(struct second_walk *second, uint32_t index, uint32_t from,
 			continue;
 		if (fd < 0)
 			fd = second->source.chunk_fd(second->source.context, index);
-		if (fd < 0 || mmap(chunk->bytes + page * bytes, bytes, PROT_READ,
-				   MAP_SHARED | MAP_FIXED, fd, page * bytes) == MAP_FAILED)
+		if (fd < 0)
 			return false;
+		mapped = mmap(chunk->bytes + page * bytes, bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
+			      fd, page * bytes);
+		if (mapped == MAP_FAILED)
+			return false;
+		assert(mapped == chunk->bytes + page * bytes);
 		chunk->pages[page / 64] |= 1ull << page % 64;
 	}
 	return true;
