@@ -627,8 +627,7 @@ void sampler_sweep_jvms(struct sampler *sampler)
 {
 	int fd = bpf_map__fd(sampler->skeleton->maps.jvm_processes);
 	uint32_t tgid = 0, next = 0;
-	bool is_more = sampler->skeleton->bss->jvm_inodes &&
-		       !bpf_map_get_next_key(fd, NULL, &tgid);
+	bool is_more = sampler->skeleton->bss->jvm_inodes && !bpf_map_get_next_key(fd, NULL, &tgid);
 
 	for (size_t i = 0; is_more && i < JVM_PROCESSES_MAX; i++) {
 		is_more = !bpf_map_get_next_key(fd, &tgid, &next);
@@ -665,6 +664,11 @@ void sampler_drop_script(struct sampler *sampler, uint32_t tgid)
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.code_processes), &tgid);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.jvm_processes), &tgid);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.script_processes), &tgid);
+}
+
+void sampler_ask_for_copies(struct sampler *sampler)
+{
+	__atomic_add_fetch(&sampler->skeleton->bss->lost_copies, 1, __ATOMIC_SEQ_CST);
 }
 
 static void detach(struct sampler *sampler)

@@ -29,6 +29,7 @@ const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
 const volatile __u64 stacks_below = 1 << 17; /* no stack is sent when more than this waits */
 __u32 space_versions[SPACE_VERSIONS];	     /* shared.h */
+__u32 lost_copies; /* counted up by the agent when a copy of code was gone before it was read */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -770,9 +771,10 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->room = SCRIPT_FRAMES_MAX;
 	script->sample = sample->head.at_ns;
 	/* What could not be read is asked for again where there may be another copy of it. */
-	script_had_start(
-		&script->had, sample->head.tgid,
-		process->kind == SCRIPT_PHP || process->kind == SCRIPT_PERL ? script->sample : 0);
+	script_had_start(&script->had, sample->head.tgid,
+			 process->kind == SCRIPT_PHP || process->kind == SCRIPT_PERL
+				 ? (script->sample >> SCRIPT_HAD_NS_LOG2) + lost_copies
+				 : 0);
 	script_window_reset(&script->frames, 0);
 	script_window_reset(&script->scopes, 0);
 	if (process->kind == SCRIPT_V8) {

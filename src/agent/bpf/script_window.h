@@ -118,14 +118,14 @@ struct script_seen {
 
 /* Hashes of what samples of this CPU had, so that the agent hears at once of what they had not. */
 struct script_had {
-	__u64 salt;  /* the process, and the time */
+	__u64 salt;  /* the process, and a round: in another one, all is new */
 	bool is_new; /* some of the sample at hand */
 	__u32 tags[SCRIPT_HAD];
 };
 
-static __always_inline void script_had_start(struct script_had *had, __u32 tgid, __u64 now_ns)
+static __always_inline void script_had_start(struct script_had *had, __u32 tgid, __u64 round)
 {
-	had->salt = (__u64)tgid << 32 | (__u32)(now_ns >> SCRIPT_HAD_NS_LOG2);
+	had->salt = (__u64)tgid << 32 | (__u32)round;
 	had->is_new = false;
 }
 

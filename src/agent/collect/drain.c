@@ -638,6 +638,13 @@ static void put_code_line(void *context, const struct code_line_key *key,
 	sampler_put_code_line(drain->sampler, key, line);
 }
 
+static void ask_for_copies(void *context)
+{
+	struct drain *drain = context;
+
+	sampler_ask_for_copies(drain->sampler);
+}
+
 static void drop_script(void *context, uint32_t tgid)
 {
 	struct drain *drain = context;
@@ -824,7 +831,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	drain->jit = jit_new(host_checks_memory_bytes(), options->handles.root_files);
 	drain->runtimes = runtimes_new(
 		&(struct runtimes_options){ put_script, put_jvm, put_jvm_file, find_jvm, put_code,
-					    put_code_line, drop_script, drain });
+					    put_code_line, ask_for_copies, drop_script, drain });
 	drain->accounts = accounts_new();
 	drain->attributes = process_attributes_new();
 	if (options->config)

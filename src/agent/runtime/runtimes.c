@@ -39,6 +39,15 @@
 #define LOOK_IS_STUCK_NS (CLOCK_NS_PER_S)   /* ... which nobody waits for any more */
 #define OFFSETS_MAX 64			    /* kinds of binaries that the metric names */
 
+/*
+ * A copy of code, as of a closure, may live for a millisecond. One that was gone before it was read
+ * has the next samples wake the agent at once, which tries with the copy that they saw, up to a
+ * bound: it may never succeed.
+ */
+#define COPIES_TRIED_MAX 100u
+#define COPY_POLL_NS (10 * CLOCK_NS_PER_MS)  /* for what was read */
+#define COPY_WAIT_NS (100 * CLOCK_NS_PER_MS) /* ... which nobody waits for any more */
+
 enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
 
 struct code {
@@ -47,6 +56,7 @@ struct code {
 	uint32_t window;      /* that it was last used in */
 	uint32_t read_window; /* of a place */
 	enum code_state state;
+	uint32_t lost; /* copies of it that were gone before they were read */
 	struct script_code code;
 };
 
@@ -82,6 +92,7 @@ struct entry {
 	int64_t asked_at_ns;
 	struct codes codes;
 	size_t lost_copies;	/* of codes: see is_lost_copy */
+	int64_t copy_wanted_ns; /* since when; 0 = none is */
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
 	bool refused;		/* its structures are not what we take them for */
@@ -103,6 +114,7 @@ struct runtimes {
 	struct idmap map;
 	uint32_t window;
 	uint32_t numbers; /* of processes with lines of code, so far */
+	bool asks_for_copies;
 	int64_t swept_at_ns;
 	struct metric_collector collector;
 	struct lock lock; /* guards what follows */
@@ -521,6 +533,8 @@ static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, 
 	item->key = key_of(entry, word);
 	item->address = SCRIPT_ADDRESS(word);
 	item->proof = proof;
+	if (has_copies(entry))
+		entry->copy_wanted_ns = now_ns;
 	send_if_full(runtimes, entry, now_ns);
 }
 
@@ -677,6 +691,13 @@ static void refuse(struct runtimes *runtimes, struct entry *entry)
 		 "pid=%u version=%s", (unsigned)entry->identity.pid, entry->version_text);
 }
 
+static void take_lost_copy(struct runtimes *runtimes, struct entry *entry, struct code *code)
+{
+	entry->lost_copies++;
+	if (code->lost++ < COPIES_TRIED_MAX)
+		runtimes->asks_for_copies = true;
+}
+
 static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
 {
 	struct code *code;
@@ -701,7 +722,8 @@ static void take_item(struct runtimes *runtimes, struct entry *entry, struct scr
 	if (item->result == SCRIPT_CODE_OTHER && entry->layout.kind == RUNTIME_V8)
 		item->code = script_code_none(); /* a native frame that looked like one of V8's */
 	code->state = item->code.function || item->code.java ? CODE_KNOWN : CODE_LOST;
-	entry->lost_copies += is_lost_copy(entry, code);
+	if (is_lost_copy(entry, code))
+		take_lost_copy(runtimes, entry, code);
 	code->code = item->code;
 	item->code = (struct script_code){ 0 };
 	entry->codes.bytes += script_code_bytes(&code->code);
@@ -953,6 +975,13 @@ static int64_t hotspot_due_ns(const struct entry *entry, int64_t now_ns)
 	return now_ns + ASK_AGAIN_NS;
 }
 
+static int64_t copy_due_ns(const struct entry *entry, int64_t now_ns)
+{
+	if (!entry->copy_wanted_ns || now_ns - entry->copy_wanted_ns > COPY_WAIT_NS)
+		return INT64_MAX;
+	return now_ns + COPY_POLL_NS;
+}
+
 /* Until it has answered once it is asked again and again. */
 static int64_t beam_due_ns(const struct entry *entry, int64_t now_ns)
 {
@@ -971,6 +1000,8 @@ int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
 
 		due_ns = at_ns < due_ns ? at_ns : due_ns;
 		at_ns = hotspot_due_ns(entry, now_ns);
+		due_ns = at_ns < due_ns ? at_ns : due_ns;
+		at_ns = copy_due_ns(entry, now_ns);
 		due_ns = at_ns < due_ns ? at_ns : due_ns;
 		at_ns = INT64_MAX;
 		if (entry->layout.kind != RUNTIME_DOTNET || entry->refused)
@@ -1054,8 +1085,13 @@ static void take_done(struct runtimes *runtimes)
 			take_hotspot(runtimes, entry, job);
 		for (size_t i = 0; entry && i < job->count; i++)
 			take_item(runtimes, entry, &job->items[i]);
+		if (entry && job->count)
+			entry->copy_wanted_ns = 0;
 		script_job_free(job);
 	}
+	if (runtimes->asks_for_copies)
+		runtimes->options.ask_for_copies(runtimes->options.context);
+	runtimes->asks_for_copies = false;
 }
 
 void runtimes_update(struct runtimes *runtimes, int64_t now_ns)

@@ -31,7 +31,7 @@ struct runtimes;
 struct runtimes_options {
 	/*
 	 * The program in the kernel: sampler_put_script, _put_jvm, _put_jvm_file, _find_jvm,
-	 * _put_code, _drop_script.
+	 * _put_code, _ask_for_copies, _drop_script.
 	 */
 	bool (*put)(void *context, uint32_t tgid, const struct script_process *script);
 	bool (*put_jvm)(void *context, uint32_t tgid, const struct jvm_entry *entry);
@@ -41,6 +41,7 @@ struct runtimes_options {
 	bool (*put_code)(void *context, uint32_t tgid, const struct code_process *process);
 	void (*put_code_line)(void *context, const struct code_line_key *key,
 			      const struct code_line *line); /* NULL = there is none any more */
+	void (*ask_for_copies)(void *context);
 	void (*drop)(void *context, uint32_t tgid);
 	void *context;
 };
