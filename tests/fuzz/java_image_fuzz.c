@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "agent/runtime/hotspot/hotspot_process.h"
-#include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/hotspot/java_frames.h"
 #include "base/slice.h"
 #include "image_walk.h"
 
@@ -87,19 +87,20 @@ static void check_code(const struct hotspot_process *process, uint64_t address)
 {
 	struct memory_reader memory = { read_image, NULL };
 	struct java_code *code = java_code_read(&memory, process, address);
-	struct java_frame frames[JAVA_INLINED_MAX];
+	struct java_frame frames[JAVA_FRAMES_MAX];
 
 	if (!code)
 		return;
 	if (code->methods_count > JAVA_METHODS_MAX || (!code->stub && !code->methods_count))
 		abort();
 	for (uint32_t at = 0; at < 512; at++) {
-		size_t count = java_code_frames(code, at, frames);
+		size_t count = java_frames_at(code, at, frames);
 
-		if (count > JAVA_INLINED_MAX || (!code->stub && !count))
+		if (count > JAVA_FRAMES_MAX || (!code->stub && !count))
 			abort();
 		for (size_t i = 0; i < count; i++)
-			if (strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
+			if (frames[i].method &&
+			    strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
 				abort();
 	}
 	java_code_bytes(code);

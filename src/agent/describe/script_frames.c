@@ -417,10 +417,10 @@ static uint32_t java_stub_frame(struct tables *tables, const char *name)
 
 size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
 			  const struct process_identity *identity, const uint64_t *words,
-			  uint32_t ret[JAVA_INLINED_MAX])
+			  uint32_t ret[JAVA_FRAMES_MAX])
 {
 	const struct script_code *code;
-	struct java_frame frames[JAVA_INLINED_MAX];
+	struct java_frame frames[JAVA_FRAMES_MAX];
 	size_t count;
 
 	if (words[0] & SCRIPT_IS_CUT) {
@@ -435,9 +435,10 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 		ret[0] = java_stub_frame(tables, code && code->java ? code->java->stub : NULL);
 		return 1;
 	}
-	count = java_code_frames(code->java, (uint32_t)words[1], frames);
+	count = java_frames_at(code->java, (uint32_t)words[1], frames);
 	for (size_t i = 0; i < count; i++)
-		ret[i] = java_frame(tables, &frames[i]);
+		ret[i] = frames[i].method ? java_frame(tables, &frames[i])
+					  : marker(tables, "[guess: java frames]");
 	return count;
 }
 

@@ -8,6 +8,7 @@
 
 #include "agent/bpf/script_proof.h"
 #include "agent/runtime/hotspot/java_number.h"
+#include "agent/runtime/hotspot/java_poll.h"
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
@@ -16,7 +17,6 @@
 #define STUB_NAME_MAX 64u
 #define PC_BYTES 16u /* struct PcDesc: offset of the instruction, of its scope, ... */
 #define METADATA_MAX 65536u
-#define NO_BCI UINT32_MAX
 #define LOST_MAX 64u /* places without a method, until the rest is left */
 
 /* A compiled method, as it is read. */
@@ -24,7 +24,8 @@ struct source {
 	const struct memory_reader *memory;
 	const struct hotspot_layout *layout;
 	uint64_t blob, metadata;
-	uint32_t to_code; /* from the blob's start */
+	uint32_t to_code;    /* from the blob's start */
+	uint32_t code_bytes; /* as the debug information says */
 	uint8_t *pcs, *scopes;
 	uint32_t pcs_bytes, scopes_bytes;
 	struct java_code *code;
@@ -154,18 +155,18 @@ static int32_t int_at(const uint8_t *bytes, size_t at)
 	return value;
 }
 
-/* If consecutive scopes are equal, the last place is enough. */
-static void add_place(struct source *source, uint32_t last, uint32_t scope)
+/* Consecutive equal scopes are one place. */
+static void add_place(struct source *source, uint32_t at, uint32_t scope)
 {
 	struct java_code *code = source->code;
 	size_t count = code->places_count;
 
 	if (count && code->places[count - 1].scope == scope) {
-		code->places[count - 1].last = last;
+		code->places[count - 1].last = at;
 		return;
 	}
 	mem_grow(code->places, count, source->places_capacity);
-	code->places[count] = (struct java_place){ last, scope };
+	code->places[count] = (struct java_place){ at, at, scope };
 	code->places_count++;
 }
 
@@ -183,6 +184,7 @@ static void read_places(struct source *source)
 		if (pc < 0 || pc < before || (uint32_t)pc > INT32_MAX - source->to_code)
 			continue;
 		before = pc;
+		source->code_bytes = (uint32_t)pc;
 		if (offset <= 0)
 			continue;
 		if (find_scope(source, (uint32_t)offset, &scope))
@@ -203,6 +205,36 @@ static uint8_t *read_table(const struct source *source, uint64_t address, int64_
 		return bytes;
 	free(bytes);
 	return NULL;
+}
+
+/* The last recorded instruction of a place is in the loop: what runs before the first one, too. */
+static void widen_places(const struct source *source, uint32_t index, uint32_t begin, uint32_t end)
+{
+	struct java_place *places = source->code->places;
+	size_t first = bisect(0, index, i, places[i].last < begin);
+
+	assert(begin <= places[index].last && end >= places[index].last);
+	if (places[first].first > begin)
+		places[first].first = begin;
+	places[index].last = end;
+}
+
+static void read_loops(const struct source *source)
+{
+	const struct java_code *code = source->code;
+	uint8_t *bytes = read_table(source, source->blob + source->to_code, source->code_bytes);
+
+	for (uint32_t i = 0; bytes && i < code->places_count; i++) {
+		uint32_t until = i + 1 < code->places_count
+					 ? code->places[i + 1].first - source->to_code
+					 : source->code_bytes;
+		struct java_loop loop;
+
+		if (java_poll_loop(bytes, until, code->places[i].last - source->to_code, &loop))
+			widen_places(source, i, loop.begin + source->to_code,
+				     loop.end + source->to_code);
+	}
+	free(bytes);
 }
 
 static bool open_inside(struct source *source)
@@ -288,8 +320,10 @@ static bool read_compiled(const struct memory_reader *memory, const struct hotsp
 	if (layout->code_bytes == 8)
 		begin -= blob;
 	source.to_code = (uint32_t)begin;
-	if (is_read && begin < INT32_MAX && open_debug(&source))
+	if (is_read && begin < INT32_MAX && open_debug(&source)) {
 		read_places(&source);
+		read_loops(&source);
+	}
 	source_fini(&source);
 	return is_read;
 }
@@ -377,44 +411,4 @@ size_t java_code_bytes(const struct java_code *code)
 	for (uint32_t i = 0; i < code->methods_count; i++)
 		bytes += java_method_bytes(&code->methods[i]) + sizeof(struct java_method);
 	return bytes;
-}
-
-/* The scope of the first place that is not before the position, or of the last one. */
-static uint32_t scope_at(const struct java_code *code, uint32_t position)
-{
-	uint32_t low = bisect(0, code->places_count, i, code->places[i].last < position);
-
-	if (!code->places_count)
-		return JAVA_NO_SCOPE;
-	return code->places[low < code->places_count ? low : low - 1].scope;
-}
-
-size_t java_code_frames(const struct java_code *code, uint32_t position, struct java_frame *ret)
-{
-	uint32_t scope = JAVA_NO_SCOPE;
-	size_t count = 0;
-
-	if (!code->methods_count)
-		return 0;
-	if (code->is_interpreted || position == UINT32_MAX) {
-		ret[0] = (struct java_frame){ code->methods,
-					      position <= UINT16_MAX
-						      ? java_method_line(code->methods, position)
-						      : 0 };
-		return 1;
-	}
-	for (scope = scope_at(code, position); scope != JAVA_NO_SCOPE && count < JAVA_INLINED_MAX;
-	     count++) {
-		const struct java_scope *at = &code->scopes[scope];
-		const struct java_method *method = &code->methods[at->method];
-
-		/* before the first bytecode */
-		ret[count] = (struct java_frame){
-			method, java_method_line(method, at->bci == NO_BCI ? 0 : at->bci)
-		};
-		scope = at->outer;
-	}
-	if (!count)
-		ret[count++] = (struct java_frame){ code->methods, 0 };
-	return count;
 }

@@ -4,7 +4,7 @@
  * with all that was inlined into it, or a stub.
  *
  * The compiler recorded a scope for some instructions, in order: the bytecode of a method, and the
- * scope into which it is inlined. An instruction belongs to the next recorded one.
+ * scope into which it is inlined. java_frames says which one another instruction belongs to.
  *
  * Bounds: JAVA_PLACES_MAX instructions, JAVA_METHODS_MAX methods, chains of JAVA_INLINED_MAX.
  */
@@ -26,7 +26,9 @@ struct java_scope {
 };
 
 struct java_place {
-	uint32_t last; /* position of the last instruction, from the blob's start */
+	/* Positions of the recorded instructions, from the blob's start, and of loops around them.
+	 */
+	uint32_t first, last;
 	uint32_t scope;
 };
 
@@ -48,16 +50,5 @@ struct java_code *java_code_read(const struct memory_reader *memory,
 
 void java_code_free(struct java_code *code); /* accepts NULL */
 size_t java_code_bytes(const struct java_code *code);
-
-struct java_frame {
-	const struct java_method *method;
-	uint32_t line; /* 0 = not known */
-};
-
-/*
- * The frames at a position (bpf/jvm.h), innermost first; returns how many, at most
- * JAVA_INLINED_MAX.
- */
-size_t java_code_frames(const struct java_code *code, uint32_t position, struct java_frame *ret);
 
 #endif
