@@ -8,11 +8,11 @@
 #include "agent/bpf/jvm_file.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/runtime_metrics.h"
+#include "agent/runtime/runtime_offsets.h"
 #include "agent/runtime/script_reader.h"
 #include "agent/runtime/v8/v8_code.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -37,7 +37,6 @@
 #define LOOK_ASKED_SHARE_DIVISOR 3	    /* where samples ask for it */
 #define LOOK_POLL_NS (10 * CLOCK_NS_PER_MS) /* for one under way */
 #define LOOK_IS_STUCK_NS (CLOCK_NS_PER_S)   /* ... which nobody waits for any more */
-#define OFFSETS_MAX 64			    /* kinds of binaries that the metric names */
 
 /*
  * A copy of code, as of a closure, may live for a millisecond. One that was gone before it was read
@@ -99,13 +98,6 @@ struct entry {
 	char version_text[RUNTIME_VERSION_BYTES];
 };
 
-/* A kind of binary, for the metric. */
-struct offsets_note {
-	enum runtime_kind kind;
-	char version[RUNTIME_VERSION_BYTES];
-	const char *source; /* or the problem */
-};
-
 struct runtimes {
 	struct runtimes_options options;
 	struct job_thread *reader; /* its jobs are script_jobs */
@@ -116,59 +108,8 @@ struct runtimes {
 	uint32_t numbers; /* of processes with lines of code, so far */
 	bool asks_for_copies;
 	int64_t swept_at_ns;
-	struct metric_collector collector;
-	struct lock lock; /* guards what follows */
-	struct offsets_note notes[OFFSETS_MAX];
-	size_t notes_count;
+	struct runtime_offsets *offsets;
 };
-
-/* ---- the metric ---- */
-
-static void render_offsets(void *context, struct strbuf *out)
-{
-	struct runtimes *runtimes = context;
-
-	metrics_add_family(out, "firn_agent_runtime_offsets", "gauge",
-			   "Language runtimes seen, and where the layout of their structures comes "
-			   "from, or why it is not known.");
-	lock_take(&runtimes->lock);
-	for (size_t i = 0; i < runtimes->notes_count; i++) {
-		const struct offsets_note *note = &runtimes->notes[i];
-
-		strbuf_addf(out, "firn_agent_runtime_offsets{runtime=\"%s\",version=\"",
-			    runtime_kind_name(note->kind));
-		metrics_add_label_value(out, slice_of(note->version));
-		strbuf_addf(out, "\",source=\"%s\"} 1\n", note->source);
-	}
-	lock_give(&runtimes->lock);
-}
-
-static void add_note(struct runtimes *runtimes, enum runtime_kind kind, const char *version,
-		     const char *source)
-{
-	struct offsets_note note = { .kind = kind, .source = source };
-	bool known = false;
-
-	memcpy(note.version, version, sizeof(note.version));
-	lock_take(&runtimes->lock);
-	for (size_t i = 0; i < runtimes->notes_count && !known; i++)
-		known = runtimes->notes[i].kind == note.kind &&
-			runtimes->notes[i].source == note.source &&
-			!memcmp(runtimes->notes[i].version, note.version, sizeof(note.version));
-	if (!known && runtimes->notes_count < OFFSETS_MAX)
-		runtimes->notes[runtimes->notes_count++] = note;
-	lock_give(&runtimes->lock);
-}
-
-static void note_offsets(struct runtimes *runtimes, const struct runtime_file *file)
-{
-	const char *source = file->source ? file->source : "none";
-
-	if (file->layout.kind == RUNTIME_HOTSPOT && !file->problem)
-		return; /* its processes say more */
-	add_note(runtimes, file->layout.kind, file->version,
-		 file->problem ? file->problem : source);
-}
 
 /* ---- code objects ---- */
 
@@ -339,7 +280,7 @@ static const struct mapping *find_interpreter(struct runtimes *runtimes, const s
 
 		if (!mapping->binary || !mapping->binary->runtime)
 			continue;
-		note_offsets(runtimes, mapping->binary->runtime);
+		runtime_offsets_add_file(runtimes->offsets, mapping->binary->runtime);
 		if (mapping->binary->runtime->problem || !mapping->binary->runtime->source ||
 		    !bias_of(mapping, &bias))
 			continue;
@@ -767,8 +708,8 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 		return;
 	}
 	memcpy(entry->version_text, hotspot->version, sizeof(entry->version_text));
-	add_note(runtimes, RUNTIME_HOTSPOT, hotspot->version,
-		 hotspot->problem ? hotspot->problem : "vm_structs");
+	runtime_offsets_add(runtimes->offsets, RUNTIME_HOTSPOT, hotspot->version,
+			    hotspot->problem ? hotspot->problem : "vm_structs");
 	hotspot->walk.start_ns = entry->identity.start_ns;
 	hotspot->walk.exec_id = entry->identity.exec_id;
 	/* The program goes on to look itself: while a runtime starts, some of it still changes. */
@@ -901,7 +842,8 @@ static void take_dotnet(struct runtimes *runtimes, struct entry *entry, struct s
 	if (job->answer == DOTNET_NOT_YET)
 		return;
 	if (job->answer == DOTNET_UNKNOWN) {
-		add_note(runtimes, RUNTIME_DOTNET, entry->version_text, "unknown layout");
+		runtime_offsets_add(runtimes->offsets, RUNTIME_DOTNET, entry->version_text,
+				    "unknown layout");
 		refuse(runtimes, entry);
 		return;
 	}
@@ -959,7 +901,8 @@ static void take_beam(struct runtimes *runtimes, struct entry *entry, struct scr
 		again_ns = ASK_AGAIN_NS;
 	entry->ask_at_ns = clock_monotonic_ns() + again_ns;
 	if (job->beam_answer == BEAM_UNKNOWN) {
-		add_note(runtimes, RUNTIME_BEAM, entry->version_text, "unknown layout");
+		runtime_offsets_add(runtimes->offsets, RUNTIME_BEAM, entry->version_text,
+				    "unknown layout");
 		refuse(runtimes, entry);
 	} else if (job->beam_answer == BEAM_ANSWERED && !entry->is_read) {
 		walk_beam(runtimes, entry);
@@ -1215,9 +1158,7 @@ struct runtimes *runtimes_new(const struct runtimes_options *options)
 
 	runtimes->options = *options;
 	runtimes->reader = job_thread_new(&script_reader_work);
-	lock_init(&runtimes->lock, "runtimes", LOCK_AGENT + 7);
-	runtimes->collector = (struct metric_collector){ render_offsets, runtimes, NULL };
-	metrics_add_collector(&runtimes->collector);
+	runtimes->offsets = runtime_offsets_new();
 	return runtimes;
 }
 
@@ -1225,12 +1166,11 @@ void runtimes_free(struct runtimes *runtimes)
 {
 	if (!runtimes)
 		return;
-	metrics_remove_collector(&runtimes->collector);
+	runtime_offsets_free(runtimes->offsets);
 	job_thread_free(runtimes->reader);
 	for (size_t i = 0; i < runtimes->count; i++)
 		entry_free(runtimes, runtimes->items[i]);
 	free(runtimes->items);
 	idmap_free(&runtimes->map);
-	lock_free(&runtimes->lock);
 	free(runtimes);
 }
