@@ -87,7 +87,7 @@ static void check_code(const struct hotspot_process *process, uint64_t address)
 {
 	struct memory_reader memory = { read_image, NULL };
 	struct java_code *code = java_code_read(&memory, process, address);
-	struct java_frame frames[JAVA_FRAMES_MAX];
+	struct java_frame frames[JAVA_INLINED_MAX];
 
 	if (!code)
 		return;
@@ -96,11 +96,10 @@ static void check_code(const struct hotspot_process *process, uint64_t address)
 	for (uint32_t at = 0; at < 512; at++) {
 		size_t count = java_frames_at(code, at, frames);
 
-		if (count > JAVA_FRAMES_MAX || (!code->stub && !count))
+		if (count > JAVA_INLINED_MAX || (!code->stub && !count))
 			abort();
 		for (size_t i = 0; i < count; i++)
-			if (frames[i].method &&
-			    strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
+			if (strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
 				abort();
 	}
 	java_code_bytes(code);

@@ -360,7 +360,7 @@ static uint32_t add_java_half(struct builder *builder, uint32_t node, struct use
 	const struct runtimes *runtimes = builder->window->runtimes;
 	const struct process_identity *identity = &half->process->identity;
 	size_t noted = half->stack->script_words / 2, inside = 0;
-	uint32_t frames[JAVA_FRAMES_MAX];
+	uint32_t frames[JAVA_INLINED_MAX];
 
 	for (size_t i = 0; i < half->stack->user_count; i++)
 		inside += runtimes_is_noted(runtimes, identity, half->addresses[i]);

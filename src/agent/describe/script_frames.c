@@ -417,10 +417,10 @@ static uint32_t java_stub_frame(struct tables *tables, const char *name)
 
 size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
 			  const struct process_identity *identity, const uint64_t *words,
-			  uint32_t ret[JAVA_FRAMES_MAX])
+			  uint32_t ret[JAVA_INLINED_MAX])
 {
 	const struct script_code *code;
-	struct java_frame frames[JAVA_FRAMES_MAX];
+	struct java_frame frames[JAVA_INLINED_MAX];
 	size_t count;
 
 	if (words[0] & SCRIPT_IS_CUT) {
@@ -437,8 +437,7 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	}
 	count = java_frames_at(code->java, (uint32_t)words[1], frames);
 	for (size_t i = 0; i < count; i++)
-		ret[i] = frames[i].method ? java_frame(tables, &frames[i])
-					  : marker(tables, "[guess: java frames]");
+		ret[i] = java_frame(tables, &frames[i]);
 	return count;
 }
 

@@ -25,11 +25,11 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 
 /*
  * The frames of a piece of a Java runtime's code, by its two words: a method and those that it is
- * inlined into, with a mark where it is not known which, or a stub. Innermost first; how many.
+ * inlined into, or a stub. Innermost first; how many.
  */
 size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
 			  const struct process_identity *identity, const uint64_t *words,
-			  uint32_t ret[JAVA_FRAMES_MAX]);
+			  uint32_t ret[JAVA_INLINED_MAX]);
 
 /*
  * The functions of V8's optimized code at an address, outermost first; how many. 0 = not known, or

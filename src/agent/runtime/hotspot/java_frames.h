@@ -3,24 +3,21 @@
  * java_frames - the methods that run at a position of HotSpot's code.
  *
  * At calls, and where the compiler recorded them, they are exact. Between two recorded instructions
- * they are those of the next one; in a loop, of one that is in it. If a method is inlined
- * into itself, and the two records have it a different number of times, nothing says how often it
- * runs: a frame without a method stands in the place of what the two do not share.
+ * they are those of the next one; in a loop, of one that is in it. So what is inlined, in itself
+ * too, may be shown a few instructions early, or be missing.
  */
 #ifndef FIRN_AGENT_RUNTIME_HOTSPOT_JAVA_FRAMES_H
 #define FIRN_AGENT_RUNTIME_HOTSPOT_JAVA_FRAMES_H
 
 #include "agent/runtime/hotspot/java_code.h"
 
-#define JAVA_FRAMES_MAX (JAVA_INLINED_MAX + 1)
-
 struct java_frame {
-	const struct java_method *method; /* NULL = not known which, or whether there are any */
-	uint32_t line;			  /* 0 = not known */
+	const struct java_method *method;
+	uint32_t line; /* 0 = not known */
 };
 
 /* Innermost first, of a position as in bpf/jvm.h; returns how many. */
 size_t java_frames_at(const struct java_code *code, uint32_t position,
-		      struct java_frame ret[JAVA_FRAMES_MAX]);
+		      struct java_frame ret[JAVA_INLINED_MAX]);
 
 #endif
