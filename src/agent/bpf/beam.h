@@ -18,6 +18,13 @@
  * just stopped, returns to code that takes another process from it:
  *
  *   49 89 c5     mov %rax, %r13
+ *
+ * Some code that modules share (seen in OTP 27) is called on the scheduler's stack and calls C from
+ * there, as when a binary is begun: it has a frame of its own, which it leaves by
+ *
+ *   c9           leave
+ *
+ * Elsewhere Erlang code keeps that stack aligned, so that where it is not, a call has been made.
  */
 #ifndef FIRN_AGENT_BPF_BEAM_H
 #define FIRN_AGENT_BPF_BEAM_H
@@ -58,8 +65,12 @@ enum beam_restore { BEAM_NO_RESTORE = 256, BEAM_FROM_FP, BEAM_OF_SCHEDULER };
 /* Where the code at hand takes its stack pointer from, after the call. */
 WALK_VERIFIED_ONCE __u32 beam_find_restore(struct walk *walk)
 {
-	if (!walk || walk_read(walk->beam.code, BEAM_PEEK_BYTES, walk->pc + walk->after_call))
+	if (!walk)
 		return BEAM_NO_RESTORE;
+	if (walk_read(walk->beam.code, BEAM_PEEK_BYTES, walk->pc + walk->after_call)) {
+		walk->beam.code[0] = 0;
+		return BEAM_NO_RESTORE;
+	}
 	if (beam_code_3(walk, 0) == 0xc58949)
 		return BEAM_OF_SCHEDULER;
 	WALK_KEEP_LOOP
@@ -86,10 +97,32 @@ static __always_inline bool beam_find_process(struct walk *walk, __u64 *ret)
 	       scheduler && !walk_read(ret, sizeof(*ret), scheduler + process->current_process);
 }
 
-/* From the scheduler's stack to that of the Erlang process. */
-static __always_inline enum stack_end beam_change_stack(struct walk *walk)
+/*
+ * Sets saved and cfa for code that was called on the scheduler's stack. What it restores the stack
+ * pointer from is kept, since its caller may do so too far away.
+ */
+static __always_inline bool beam_was_called(struct walk *walk, __u32 restore)
 {
-	__u32 restore = beam_find_restore(walk);
+	bool has_frame = beam_code(walk, 0) == 0xc9;
+
+	if (!has_frame && (!walk->full || !(walk->sp & 8)))
+		return false;
+	walk->saved.fp = walk->fp;
+	if (has_frame && !walk_word(walk, walk->sp, &walk->saved.fp))
+		return false;
+	walk->cfa = walk->sp + (has_frame ? 16 : 8);
+	if (!walk_word(walk, walk->cfa - 8, &walk->saved.pc) ||
+	    !walk_is_after_call(walk, walk->saved.pc))
+		return false;
+	walk->fp_known |= has_frame;
+	if (restore < BEAM_NO_RESTORE)
+		walk->beam.stop_at = restore;
+	return true;
+}
+
+/* From the scheduler's stack to that of the Erlang process. */
+static __always_inline enum stack_end beam_change_stack(struct walk *walk, __u32 restore)
+{
 	__u64 stop = 0, running = 0;
 
 	if (restore == BEAM_OF_SCHEDULER || (beam_find_process(walk, &running) && !running))
@@ -98,6 +131,8 @@ static __always_inline enum stack_end beam_change_stack(struct walk *walk)
 		walk->sp = walk->fp;
 		return STACK_ENDS;
 	}
+	if (restore == BEAM_NO_RESTORE && walk->beam.stop_at)
+		restore = walk->beam.stop_at;
 	/* While garbage is collected it is in another heap than the Process says of its heap. */
 	if (restore >= BEAM_NO_RESTORE || !running ||
 	    walk_read(&stop, sizeof(stop), running + restore) || stop < USER_ADDRESS_MIN)
@@ -139,17 +174,39 @@ static __always_inline void beam_prepare(struct walk *walk, const struct code_pr
 	walk->code_key.number = process->number;
 	walk->beam.process = process->beam;
 	walk->beam.thread = thread;
+	walk->beam.stop_at = 0;
 	walk->beam.is_on_stack = false;
+}
+
+static __always_inline enum stack_end beam_arrive(struct walk *walk)
+{
+	enum stack_end end = walk_arrive(walk, true);
+
+	if (end != STACK_ENDS)
+		return end;
+	return walk_locate(walk)->kind == RANGE_BEAM ? STACK_ENDS : STACK_BAD_ADDRESS;
+}
+
+/* Leaves the scheduler's stack, or a frame on it (is_left). */
+static __always_inline enum stack_end beam_leave_scheduler(struct walk *walk, bool *is_left)
+{
+	__u32 restore = beam_find_restore(walk);
+
+	*is_left = beam_was_called(walk, restore);
+	return *is_left ? beam_arrive(walk) : beam_change_stack(walk, restore);
 }
 
 /* Leaves a frame of Erlang's code. */
 WALK_APART enum stack_end walk_out_of_beam(struct walk *walk)
 {
 	enum stack_end end = STACK_ENDS;
+	bool is_left = false;
 
 	trail_break(&walk->trail);
 	if (!beam_is_on_stack(walk))
-		end = beam_change_stack(walk);
+		end = beam_leave_scheduler(walk, &is_left);
+	if (is_left)
+		return end;
 	walk->beam.is_on_stack = true;
 	if (end != STACK_ENDS)
 		return end;
@@ -160,10 +217,7 @@ WALK_APART enum stack_end walk_out_of_beam(struct walk *walk)
 		return end;
 	walk->saved.fp = 0;
 	walk->fp_known = walk->bx_known = false;
-	end = walk_arrive(walk, true);
-	if (end != STACK_ENDS)
-		return end;
-	return walk_locate(walk)->kind == RANGE_BEAM ? STACK_ENDS : STACK_BAD_ADDRESS;
+	return beam_arrive(walk);
 }
 
 #endif

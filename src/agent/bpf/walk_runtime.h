@@ -41,6 +41,7 @@ struct walk_beam {
 	struct beam_walk process;
 	__u64 thread; /* its pointer: fs */
 	__u64 code[BEAM_PEEK_BYTES / 8];
+	__u32 stop_at;	  /* in the Process, where its stack pointer is; 0 = not known */
 	bool is_on_stack; /* of the Erlang process, and not of its scheduler */
 };
 

@@ -310,6 +310,66 @@ static void test_nothing_runs(void **state)
 	assert_int_equal(walk_out_of_beam(&walk), STACK_COMPLETE);
 }
 
+#define C_STACK (BASE + 64)
+#define SHARED (SECOND + 0x1c0)
+#define CALL 0xe8000000ull /* of the word before the return address */
+
+/* Shared code at SHARED, which SECOND + 0x118 has called on the scheduler's stack. */
+static void put_shared_code(void)
+{
+	put_stack();
+	put_process(PROCESS);
+	set(SECOND + 0x110, CALL);
+	set(SECOND + 0x118, 0);				   /* restores nothing within sight */
+	set(SHARED, (uint64_t)STOP_AT << 32 | 0x658b49c9); /* leave; mov 0x58(%r13), %rsp */
+	set(C_STACK, 0x1234);
+	set(C_STACK + 8, SECOND + 0x118);
+	set(C_STACK + 16, SECOND + 0x118); /* what is above is no frame */
+}
+
+static void check_from_shared_code(uint64_t sp)
+{
+	assert_int_equal(walk_out_of_beam(&walk), STACK_ENDS);
+	assert_true(walk.pc == SECOND + 0x117 && walk.sp == sp);
+	check_walk();
+}
+
+/* From C through code that modules share, which has its frame on the scheduler's stack. */
+static void test_from_c_by_shared_code(void **state)
+{
+	(void)state;
+	put_shared_code();
+	start(SHARED - 1, C_STACK, false);
+	walk.fp_known = false;
+	check_from_shared_code(C_STACK + 16);
+}
+
+/* Interrupted in it, with its caller at the stack's end. */
+static void test_in_shared_code(void **state)
+{
+	(void)state;
+	put_shared_code();
+	set(SHARED, (uint64_t)STOP_AT << 24 | 0x658b49);
+	start(SHARED, C_STACK + 8, true);
+	walk.bx = C_STACK + 0x50;
+	check_from_shared_code(C_STACK + 16);
+}
+
+/* Code that was not called on it: its stack is aligned, or what lies there follows no call. */
+static void test_not_called_on_scheduler(void **state)
+{
+	(void)state;
+	put_shared_code();
+	set(SHARED, (uint64_t)STOP_AT << 24 | 0x658b49);
+	start(SHARED, C_STACK + 16, true);
+	walk.bx = C_STACK + 0x50;
+	check_walk();
+	set(SECOND + 0x110, 0);
+	start(SHARED, C_STACK + 8, true);
+	walk.bx = C_STACK + 0x50;
+	check_walk();
+}
+
 /* What cannot be known is said, and not guessed. */
 static void test_unknown_stack(void **state)
 {
@@ -352,6 +412,9 @@ int main(void)
 		cmocka_unit_test_setup(test_from_c_by_frame_pointer, setup),
 		cmocka_unit_test_setup(test_from_c_by_process, setup),
 		cmocka_unit_test_setup(test_while_garbage_is_collected, setup),
+		cmocka_unit_test_setup(test_from_c_by_shared_code, setup),
+		cmocka_unit_test_setup(test_in_shared_code, setup),
+		cmocka_unit_test_setup(test_not_called_on_scheduler, setup),
 		cmocka_unit_test_setup(test_nothing_runs, setup),
 		cmocka_unit_test_setup(test_unknown_stack, setup),
 		cmocka_unit_test_setup(test_return_to_no_code, setup),
