@@ -466,14 +466,17 @@ static void send_if_full(struct runtimes *runtimes, struct entry *entry, int64_t
 		send_job(runtimes, entry, now_ns);
 }
 
-static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, uint32_t proof,
-		 int64_t now_ns)
+static void want(struct runtimes *runtimes, struct entry *entry, struct code *code,
+		 uint64_t address, int64_t now_ns)
 {
 	struct script_job_item *item = next_item(entry);
 
-	item->key = key_of(entry, word);
-	item->address = SCRIPT_ADDRESS(word);
-	item->proof = proof;
+	item->key = code->key;
+	item->address = address;
+	item->proof = code->proof;
+	item->is_again = code->state == CODE_LOST;
+	entry->lost_copies -= item->is_again;
+	code->state = CODE_WANTED;
 	if (has_copies(entry))
 		entry->copy_wanted_ns = now_ns;
 	send_if_full(runtimes, entry, now_ns);
@@ -493,10 +496,7 @@ static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t
 	if (!code || is_lost_copy(entry, code)) {
 		if (!code)
 			code = add_code(&entry->codes, key_of(entry, word), proof);
-		else
-			entry->lost_copies--;
-		code->state = CODE_WANTED;
-		want(runtimes, entry, word, proof, now_ns);
+		want(runtimes, entry, code, SCRIPT_ADDRESS(word), now_ns);
 	}
 	code->window = runtimes->window;
 }
@@ -655,7 +655,7 @@ static void take_item(struct runtimes *runtimes, struct entry *entry, struct scr
 	else
 		metric_add(&runtime_codes_other, 1);
 	entry->read += item->result == SCRIPT_CODE_READ;
-	entry->other += item->result == SCRIPT_CODE_OTHER;
+	entry->other += item->result == SCRIPT_CODE_OTHER && !item->is_again;
 	if (entry->other > DOUBT_MAX && !entry->read && !entry->refused)
 		refuse(runtimes, entry);
 	if (!code || code->state != CODE_WANTED)
@@ -1132,8 +1132,10 @@ void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns)
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = runtimes->items[i];
 
-		if (entry->codes.bytes > RUNTIMES_PROCESS_BYTES_MAX)
+		if (entry->codes.bytes > RUNTIMES_PROCESS_BYTES_MAX) {
 			codes_shrink(&entry->codes, runtimes->window);
+			entry->lost_copies = 0; /* none of them is kept */
+		}
 		if (entry->dotnet)
 			dotnet_process_forget(entry->dotnet);
 		if (is_over(runtimes, entry, now_ns) ||

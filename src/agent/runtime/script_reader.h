@@ -23,6 +23,7 @@ struct script_job_item {
 	uint64_t key; /* what it is known by: its address, mostly */
 	uint64_t address;
 	bool is_place; /* in code of V8; otherwise of an object */
+	bool is_again; /* of a copy that was gone: another value may be at its address */
 	uint32_t proof;
 	uint32_t result; /* enum script_code_result */
 	struct script_code code;

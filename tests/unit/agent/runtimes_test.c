@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of a running interpreter's code that is there for moments: a closure of a Perl that is laid
+ * out by hand in this process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/bpf/script_proof.h"
+#include "agent/runtime/runtime_file.h"
+#include "agent/runtime/runtimes.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define SETTLE_NS (60 * CLOCK_NS_PER_S)
+#define START 0x400000u
+#define BYTES 0x100000u
+#define KIND_SUB 13u
+#define KIND_OTHER 1u
+#define IS_NAMED 0x8000u
+
+static struct {
+	uint32_t hash, length;
+	char text[8];
+} name = { 0, 3, "add" };
+static const char path[64] = "/srv/shop.pl";
+
+/* A value of Perl's, and its body. */
+static uint64_t body[13];
+static struct {
+	const uint64_t *body;
+	uint32_t references, kind;
+	uint64_t word;
+} value;
+
+static struct elf_info elf = {
+	.segments = { { .address = START, .file_bytes = BYTES, .executable = true } },
+	.segments_count = 1
+};
+static struct runtime_file file = { .version = "5.42.0",
+				    .source = "exports",
+				    .layout = { .kind = RUNTIME_PERL,
+						.perl = { .is_threaded = true,
+							  .has_names_in_bodies = true } },
+				    .script = { .kind = SCRIPT_PERL } };
+static struct binary binary = { .elf = &elf, .runtime = &file };
+static struct process process;
+static struct runtimes *runtimes;
+static bool is_refused;
+
+static bool put_script(void *context, uint32_t tgid, const struct script_process *script)
+{
+	(void)context;
+	(void)tgid;
+	(void)script;
+	return true;
+}
+
+static void ask_for_copies(void *context)
+{
+	(void)context;
+}
+
+static void drop_script(void *context, uint32_t tgid)
+{
+	(void)context;
+	(void)tgid;
+	is_refused = true;
+}
+
+static int setup(void **state)
+{
+	struct space *space = mem_calloc(1, sizeof(*space) + sizeof(struct mapping));
+
+	(void)state;
+	space->count = 1;
+	space->mappings[0] = (struct mapping){ START, START + BYTES, 0, &binary, MAPPING_FILE };
+	process = (struct process){ .identity = { 1, (uint32_t)getpid(), 1 } };
+	body[5] = 0x55;
+	body[7] = (uintptr_t)&name;
+	body[8] = (uintptr_t)path;
+	body[11] = (uint64_t)IS_NAMED << 32;
+	value.body = body;
+	value.kind = KIND_OTHER;
+	is_refused = false;
+	runtimes = runtimes_new(&(struct runtimes_options){
+		.put = put_script, .ask_for_copies = ask_for_copies, .drop = drop_script });
+	runtimes_look(runtimes, &process, space, clock_monotonic_ns());
+	free(space);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	runtimes_free(runtimes);
+	return 0;
+}
+
+/* A frame, as the program in the kernel notes it while a copy of the sub is there. */
+static void frame_of(enum script_perl_code kind, uint64_t words[2])
+{
+	uint64_t proof = script_perl_proof((const __u64 *)&body[4], kind);
+
+	words[0] = SCRIPT_ADDRESS((uintptr_t)&value) | proof << SCRIPT_PLACE_SHIFT;
+	words[1] = proof >> 32 << 32 | 7;
+}
+
+static void note(const uint64_t words[2])
+{
+	runtimes_note(runtimes, &process.identity, words, 1, clock_monotonic_ns());
+	runtimes_settle(runtimes, SETTLE_NS);
+}
+
+static void note_again(const uint64_t words[2])
+{
+	runtimes_note_again(runtimes, &process.identity, words, 1, clock_monotonic_ns());
+	runtimes_settle(runtimes, SETTLE_NS);
+}
+
+/* Other values at the address of a copy that has gone say nothing against Perl. */
+static void a_copy_is_asked_for_until_one_is_there(void **state)
+{
+	const struct script_code *code;
+	uint64_t words[2];
+
+	(void)state;
+	frame_of(PERL_CODE_SUB, words);
+	note(words);
+	for (int i = 0; i < 40; i++)
+		note_again(words);
+	assert_null(runtimes_find(runtimes, &process.identity, words));
+	assert_false(is_refused);
+	value.kind = KIND_SUB;
+	note_again(words);
+	code = runtimes_find(runtimes, &process.identity, words);
+	assert_non_null(code);
+	assert_string_equal(code->function, "add");
+}
+
+/* Many frames of subs at whose addresses none has ever been: the layout is another one. */
+static void what_has_no_subs_is_refused(void **state)
+{
+	uint64_t words[2];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		body[5]++;
+		frame_of(PERL_CODE_SUB, words);
+		note(words);
+	}
+	assert_true(is_refused);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_copy_is_asked_for_until_one_is_there, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_has_no_subs_is_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
