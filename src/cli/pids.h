@@ -10,7 +10,7 @@
 
 #define PIDS_MAX 256
 
-/* Processes that are not there are ERR_NOT_FOUND. */
+/* The id of a thread stands for its process. Processes that are not there are ERR_NOT_FOUND. */
 int pids_parse(const char *text, pid_t pids[static PIDS_MAX], size_t *count, struct err *err);
 
 #endif
