@@ -27,6 +27,7 @@
 #define SYSCTL_KERNEL "/proc/sys/kernel/"
 
 #define INIT_PID_NAMESPACE 0xEFFFFFFCu /* PROC_PID_INIT_INO of the kernel */
+#define PID_NAMESPACE "/proc/self/ns/pid"
 #define SAMPLE_RATE_WANTED 1000
 #define CGROUP_BYTES_WANTED ((uint64_t)256 << 20)
 #define CGROUP_DEPTH_MAX 64
@@ -455,15 +456,22 @@ static void check_memory(struct host_check *check)
 		      "allow at least 256 MiB (systemd: MemoryMax=, Kubernetes: limits.memory)");
 }
 
+bool host_checks_share_process_ids(void)
+{
+	struct stat info;
+
+	return !stat(PID_NAMESPACE, &info) && info.st_ino == INIT_PID_NAMESPACE;
+}
+
 static void check_pid_namespace(struct host_check *check)
 {
 	struct stat info;
 
-	if (stat("/proc/self/ns/pid", &info)) {
-		found(check, "/proc/self/ns/pid: %s", strerrordesc_np(errno));
+	if (stat(PID_NAMESPACE, &info)) {
+		found(check, PID_NAMESPACE ": %s", strerrordesc_np(errno));
 		judge(check, HOST_CHECK_MISSING, "Processes are described by /proc.",
 		      "mount -t proc proc /proc");
-	} else if (info.st_ino == INIT_PID_NAMESPACE) {
+	} else if (host_checks_share_process_ids()) {
 		found(check, "the host's");
 		fine(check, "Process ids in samples are those of /proc here.");
 	} else {

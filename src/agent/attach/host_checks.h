@@ -41,6 +41,9 @@ void host_checks_run(struct host_checks *ret);
 /* The memory of this host, or the limit of our cgroup (v2). */
 uint64_t host_checks_memory_bytes(void);
 
+/* False where process ids are not those of samples, which are the host's. */
+bool host_checks_share_process_ids(void);
+
 /* "ok", "warning", "missing" */
 const char *host_check_state_name(enum host_check_state state);
 

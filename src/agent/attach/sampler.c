@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/attach/features.h"
+#include "agent/attach/host_checks.h"
 #include "agent/attach/libbpf_log.h"
 #include "agent/attach/perf_events.h"
 #include "agent/attach/tracepoints.h"
@@ -153,6 +154,10 @@ static int choose_processes(struct sampler *sampler, struct err *err)
 
 	if (!options->pids)
 		return 0;
+	if (!host_checks_share_process_ids())
+		return err_set(err, ERR_UNSUPPORTED,
+			       "sample processes: their ids here are not the host's; share those: "
+			       "`docker run --pid=host`, Kubernetes `hostPID: true`");
 	sampler->choose_child = bpf_program__attach(skeleton->progs.choose_child);
 	sampler->drop_chosen = bpf_program__attach(skeleton->progs.drop_chosen);
 	if (!sampler->choose_child || !sampler->drop_chosen)
