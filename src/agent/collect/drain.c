@@ -750,9 +750,10 @@ static void warm_up(struct drain *drain)
 {
 	sampler_follow(drain->sampler);
 	if (drain->options.program) {
-		warm_up_program(drain->loader, drain->options.handles.lender,
-				drain->options.program);
-		warm_up_process(drain->loader, drain->options.handles.lender, (uint32_t)getppid());
+		struct lender *lender = drain->options.handles.lender;
+
+		warm_up_program(&drain->tracker.binaries, lender, drain->options.program);
+		warm_up_process(&drain->tracker.binaries, lender, (uint32_t)getppid());
 	}
 	sampler_drain(drain->sampler);
 	tracker_settle(&drain->tracker, WARM_UP_NS, clock_monotonic_ns());

@@ -14,24 +14,31 @@
 /* What takes longer is found when samples fall into it. */
 #define WAIT_NS (2 * CLOCK_NS_PER_S)
 
-/* Hands the file on when it is one to unwind. */
-static void want(struct unwind_loader *loader, struct lender_answer *answer)
+/* Known from now on, with its table when it is one to unwind. */
+static void fill(struct binaries *binaries, struct lender_answer *answer, uint32_t pid)
 {
-	if (answer->is_done && answer->elf && answer->fd >= 0) {
-		unwind_loader_want(loader, &answer->key, answer->fd, answer->elf->build_id,
-				   answer->path);
+	int64_t now_ns = clock_monotonic_ns();
+	struct binary *binary = NULL;
+
+	if (answer->is_done && answer->elf && answer->fd >= 0)
+		binary = binaries_get(binaries, &answer->key, now_ns);
+	if (binary) {
+		binaries_fill(binaries, binary, pid, answer->fd, answer->elf,
+			      answer->path ? answer->path : "", now_ns);
 		answer->fd = -1;
+		answer->elf = NULL;
+		binary_unref(binary, now_ns);
 	}
 	lender_answer_free(answer);
 }
 
-static void take_files(struct unwind_loader *loader, struct lender *lender)
+static void take_files(struct binaries *binaries, struct lender *lender, uint32_t pid)
 {
 	struct lender_answer answer;
 
 	lender_wait(lender, WAIT_NS);
 	while (lender_take(lender, &answer))
-		want(loader, &answer);
+		fill(binaries, &answer, pid);
 }
 
 /* Asks for the files, of which all but the time of change is known. */
@@ -54,7 +61,14 @@ static void ask_for_keys(struct lender *lender, uint32_t pid, const struct maps_
 	}
 }
 
-static void ask_for_files(struct unwind_loader *loader, struct lender *lender)
+static bool is_open(const struct binaries *binaries, const struct file_key *key)
+{
+	const struct binary *binary = binaries_find(binaries, key);
+
+	return binary && binary->opened;
+}
+
+static void ask_for_files(const struct binaries *binaries, struct lender *lender)
 {
 	struct lender_answer *answers = NULL, answer;
 	size_t count = 0, room = 0;
@@ -69,14 +83,14 @@ static void ask_for_files(struct unwind_loader *loader, struct lender *lender)
 
 		request.wish = LENDER_MAPPED;
 		request.key = answers[i].key;
-		if (answers[i].is_done && !unwind_loader_is_known(loader, &request.key))
+		if (answers[i].is_done && !is_open(binaries, &request.key))
 			lender_ask(lender, &request);
 		lender_answer_free(&answers[i]);
 	}
 	free(answers);
 }
 
-void warm_up_process(struct unwind_loader *loader, struct lender *lender, uint32_t pid)
+void warm_up_process(struct binaries *binaries, struct lender *lender, uint32_t pid)
 {
 	struct maps_file maps = { 0 };
 	char path[32];
@@ -88,17 +102,17 @@ void warm_up_process(struct unwind_loader *loader, struct lender *lender, uint32
 		return;
 	if (maps_file_read(&maps, fd, NULL) > 0) {
 		ask_for_keys(lender, pid, &maps);
-		ask_for_files(loader, lender);
-		take_files(loader, lender);
+		ask_for_files(binaries, lender);
+		take_files(binaries, lender, pid);
 	}
 	maps_file_free(&maps);
 	close(fd);
 }
 
-void warm_up_program(struct unwind_loader *loader, struct lender *lender, const char *path)
+void warm_up_program(struct binaries *binaries, struct lender *lender, const char *path)
 {
 	const struct lender_request request = { .wish = LENDER_PROGRAM, .path = path };
 
 	if (lender_ask(lender, &request))
-		take_files(loader, lender);
+		take_files(binaries, lender, 0);
 }
