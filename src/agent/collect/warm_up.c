@@ -111,8 +111,10 @@ void warm_up_process(struct binaries *binaries, struct lender *lender, uint32_t 
 
 void warm_up_program(struct binaries *binaries, struct lender *lender, const char *path)
 {
-	const struct lender_request request = { .wish = LENDER_PROGRAM, .path = path };
+	char *real = realpath(path, NULL); /* as the kernel will call it */
+	const struct lender_request request = { .wish = LENDER_PROGRAM, .path = real };
 
-	if (lender_ask(lender, &request))
-		take_files(binaries, lender, 0);
+	if (real && lender_ask(lender, &request)) /* below our own root */
+		take_files(binaries, lender, (uint32_t)getpid());
+	free(real);
 }
