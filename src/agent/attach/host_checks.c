@@ -478,7 +478,7 @@ static void check_pid_namespace(struct host_check *check)
 		found(check, "one of its own");
 		judge(check, HOST_CHECK_MISSING,
 		      "Samples name processes by ids of the host, which /proc here does not know.",
-		      "share the host's: `docker run --pid=host`, Kubernetes `hostPID: true`");
+		      "share the host's: " HOST_CHECKS_SHARE_IDS);
 	}
 }
 

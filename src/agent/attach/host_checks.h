@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define HOST_CHECKS_MAX 32
+#define HOST_CHECKS_SHARE_IDS "`docker run --pid=host`, Kubernetes `hostPID: true`"
 #define HOST_CHECKS_EXAMPLE "sudo firn up" /* as remedies have it */
 
 enum host_check_state {

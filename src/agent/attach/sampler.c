@@ -156,8 +156,8 @@ static int choose_processes(struct sampler *sampler, struct err *err)
 		return 0;
 	if (!host_checks_share_process_ids())
 		return err_set(err, ERR_UNSUPPORTED,
-			       "sample processes: their ids here are not the host's; share those: "
-			       "`docker run --pid=host`, Kubernetes `hostPID: true`");
+			       "sample processes: their ids here are not the host's; share "
+			       "those: " HOST_CHECKS_SHARE_IDS);
 	sampler->choose_child = bpf_program__attach(skeleton->progs.choose_child);
 	sampler->drop_chosen = bpf_program__attach(skeleton->progs.drop_chosen);
 	if (!sampler->choose_child || !sampler->drop_chosen)
