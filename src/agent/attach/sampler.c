@@ -387,24 +387,17 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 }
 
 /*
- * Has the program run over all things of its kind, or over what is in the map, and appends what it
- * writes, unless `written` is NULL; false, with errno, when the kernel refuses.
+ * Has the program run over all things of its kind, and appends what it writes, unless `written` is
+ * NULL; false, with errno, when the kernel refuses.
  */
-static bool iterate(struct bpf_program *program, const struct bpf_map *map, struct strbuf *written)
+static bool iterate(struct bpf_program *program, struct strbuf *written)
 {
-	union bpf_iter_link_info what = { .map.map_fd = map ? (uint32_t)bpf_map__fd(map) : 0 };
-	struct bpf_iter_attach_opts options;
 	struct bpf_link *link;
 	char some[4096];
 	ssize_t len = 0;
 	int fd, failed;
 
-	/* libbpf refuses what is not zero behind the last field, too. */
-	memset(&options, 0, sizeof(options));
-	options.sz = sizeof(options);
-	options.link_info = map ? &what : NULL;
-	options.link_info_len = map ? sizeof(what) : 0;
-	link = bpf_program__attach_iter(program, &options);
+	link = bpf_program__attach_iter(program, NULL);
 	fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 	failed = errno;
 	while (fd >= 0 && (len = read(fd, some, sizeof(some))) > 0)
@@ -422,7 +415,7 @@ static bool iterate(struct bpf_program *program, const struct bpf_map *map, stru
 /* Has the program look at all tasks: what it finds comes through the ring buffer. */
 static void look_at_running(const struct sampler *sampler)
 {
-	if (!iterate(sampler->skeleton->progs.follow_running, NULL, NULL))
+	if (!iterate(sampler->skeleton->progs.follow_running, NULL))
 		log_debug("agent", "new processes are noticed at their first sample",
 			  "cause=\"%s\"", strerrordesc_np(errno));
 }
@@ -430,7 +423,7 @@ static void look_at_running(const struct sampler *sampler)
 bool sampler_list_programs(struct sampler *sampler, struct strbuf *ret)
 {
 	return sampler->skeleton->rodata->has_loop &&
-	       iterate(sampler->skeleton->progs.list_programs, NULL, ret);
+	       iterate(sampler->skeleton->progs.list_programs, ret);
 }
 
 void sampler_follow(struct sampler *sampler)
@@ -495,14 +488,18 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 static bool send_staged(const struct sampler *sampler)
 {
 	const struct sample_bpf *skeleton = sampler->skeleton;
+	uint64_t cpu;
+	int code = 0;
 
 	if (!skeleton->rodata->has_loop)
 		return true; /* it never waits */
-	if (iterate(skeleton->progs.send_staged, skeleton->maps.scratches, NULL))
-		return true;
-	log_warn("agent", "some samples count with the next frequency", "cause=\"%s\"",
-		 strerrordesc_np(errno));
-	return false;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &cpu, .ctx_size_in = sizeof(cpu));
+	for (cpu = 0; cpu < (uint64_t)sampler->cpus && !code; cpu++)
+		code = bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.send_staged), &run);
+	if (code)
+		log_warn("agent", "some samples count with the next frequency", "cause=\"%s\"",
+			 strerrordesc_np(-code));
+	return !code;
 }
 
 /* What the program has not sent yet. It never runs again: it would send the same. */

@@ -1150,20 +1150,17 @@ int list_programs(struct bpf_iter__bpf_prog *ctx)
 }
 
 /*
- * Run over the memories of all CPUs while no clock ticks: what waits there is sent now, so that it
- * is with the samples before it. (Where there is no loop, none waits.)
+ * The agent runs it for each CPU while no clock ticks: what waits there is sent now, so that it is
+ * with the samples before it. (Where there is no loop, none waits.) No tracepoint is meant: a
+ * program of this type is one that the agent may run by itself, on hosts too that refuse iterators
+ * which can write.
  */
-SEC("iter/bpf_map_elem")
-int send_staged(struct bpf_iter__bpf_map_elem *ctx)
+SEC("raw_tp")
+int send_staged(struct bpf_raw_tracepoint_args *ctx)
 {
-	const __u32 *key = ctx->key;
-	struct scratch *scratch;
-	__u32 cpu;
+	__u32 cpu = (__u32)ctx->args[0];
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &cpu);
 
-	if (!key)
-		return 0;
-	cpu = *key;
-	scratch = bpf_map_lookup_elem(&scratches, &cpu);
 	if (scratch && scratch->staged.count)
 		send(scratch);
 	return 0;

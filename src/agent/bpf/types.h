@@ -110,10 +110,6 @@ struct bpf_iter__bpf_prog { /* context of iter/bpf_prog */
 	struct bpf_prog *prog;
 };
 
-struct bpf_iter__bpf_map_elem { /* context of iter/bpf_map_elem */
-	void *key;
-};
-
 #pragma clang attribute pop
 
 #define TASK_KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
