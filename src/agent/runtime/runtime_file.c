@@ -21,6 +21,7 @@ static const struct {
 	enum runtime_kind kind;
 } marks[] = {
 	{ "_PyRuntime", RUNTIME_PYTHON },
+	{ "_PyThreadState_Current", RUNTIME_PYTHON }, /* before 3.7 */
 	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT },
 	{ "v8dbg_off_fp_function", RUNTIME_V8 },
 	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },

@@ -2,7 +2,7 @@
 """Programs with a known chain of calls, for python_test: `chains.py SHAPE SECONDS [GATE]`.
 
 Each spends its time in hot_leaf, on the lines between its two marks; the seconds are of CPU time.
-Runs on CPython from 3.7 on.
+Runs on CPython from 3.6 on.
 """
 import asyncio
 import ctypes
@@ -68,7 +68,7 @@ async def outer_coroutine():
 
 
 def coroutines():
-    asyncio.run(outer_coroutine())
+    asyncio.new_event_loop().run_until_complete(outer_coroutine())
 
 
 def in_thread():

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layouts: CPython's Include/internal/pycore_debug_offsets.h, pycore_frame.h, cpython/code.h,
- * cpython/pystate.h of the versions named; seen in the debug information of builds of 3.7 to 3.13.
+ * cpython/pystate.h of the versions named; seen in the debug information of builds of 3.6 to 3.13.
  */
 #include "agent/runtime/python/python_file.h"
 
@@ -34,7 +34,7 @@ struct known_version {
 		.position = (position_at), .position_is_index = 1,                                 \
 		.boundary_kind = SCRIPT_EACH_FRAME, .proof_words = 3                               \
 	}
-#define CODE_3_7                                                                                   \
+#define CODE_3_6                                                                                   \
 	{                                                                                          \
 		OBJECTS, TEXT_UP_TO_3_11, .file_name = 96, .name = 104,                            \
 					  .qualified_name = PYTHON_NO_FIELD, .first_line = 36,     \
@@ -48,7 +48,8 @@ struct known_version {
 	}
 
 static const struct known_version known_versions[] = {
-	{ PYTHON_VERSION(3, 7), 1504, FRAME_OBJECT(104), CODE_3_7 },
+	{ PYTHON_VERSION(3, 6), 0, FRAME_OBJECT(120), CODE_3_6 },
+	{ PYTHON_VERSION(3, 7), 1504, FRAME_OBJECT(104), CODE_3_6 },
 	{ PYTHON_VERSION(3, 8), 1392, FRAME_OBJECT(104), CODE_3_8(PYTHON_LINES_LNOTAB) },
 	{ PYTHON_VERSION(3, 9), 584, FRAME_OBJECT(104), CODE_3_8(PYTHON_LINES_LNOTAB) },
 	{ PYTHON_VERSION(3, 10), 584, FRAME_OBJECT(96), CODE_3_8(PYTHON_LINES_RANGES) },
@@ -105,6 +106,7 @@ static uint16_t version_by_symbols(const struct elf_exports *symbols)
 		{ "PyModule_AddType", PYTHON_VERSION(3, 9) },
 		{ "PyCode_NewWithPosOnlyArgs", PYTHON_VERSION(3, 8) },
 		{ "PyContextVar_New", PYTHON_VERSION(3, 7) },
+		{ "_PyEval_EvalFrameDefault", PYTHON_VERSION(3, 6) },
 	};
 	struct elf_export unused;
 
@@ -270,17 +272,26 @@ static bool find_layout(const struct elf_exports *symbols, const struct elf_expo
 	return true;
 }
 
+/* Before 3.6 the function had another name, which has been a small caller of it since. */
+static bool add_loop(const struct elf_exports *symbols, struct runtime_file *ret)
+{
+	struct elf_export loop;
+
+	return (elf_exports_find(symbols, "_PyEval_EvalFrameDefault", &loop) ||
+		elf_exports_find(symbols, "PyEval_EvalFrameEx", &loop)) &&
+	       runtime_file_add_loop(ret, symbols, &loop);
+}
+
 void python_file_read(const struct elf_exports *symbols, const struct elf_export *runtime,
 		      struct runtime_file *ret)
 {
 	uint16_t version = read_version(symbols, ret);
 	const struct known_version *known = find_version(version);
 	struct thread_variable state;
-	struct elf_export loop, code_type;
+	struct elf_export code_type;
 
 	ret->script.kind = SCRIPT_PYTHON;
-	if (!elf_exports_find(symbols, "_PyEval_EvalFrameDefault", &loop) ||
-	    !runtime_file_add_loop(ret, symbols, &loop))
+	if (!add_loop(symbols, ret))
 		ret->problem = "no evaluation loop";
 	else if (!find_layout(symbols, runtime, version, ret))
 		ret->problem = "unknown layout";

@@ -13,7 +13,10 @@
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"
 
-/* `runtime` is the symbol _PyRuntime. Sets all but the kind; ret->problem where it fails. */
+/*
+ * `runtime` is the symbol _PyRuntime, or, of a version before 3.7, _PyThreadState_Current. Sets all
+ * but the kind; ret->problem where it fails.
+ */
 void python_file_read(const struct elf_exports *symbols, const struct elf_export *runtime,
 		      struct runtime_file *ret);
 

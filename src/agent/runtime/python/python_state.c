@@ -6,20 +6,39 @@ static bool is_in(const struct elf_export *symbol, uint64_t address)
 	return address - symbol->address < symbol->bytes;
 }
 
+static const char key_reader[] = "PyGILState_GetThisThreadState";
+
+#define LOAD_NUMBER                                                                                \
+	{                                                                                          \
+		{ 0x8b, 0x3d }, 2, true                                                            \
+	} /* mov number, %edi */
+
+/* Before 3.7: the number alone, a variable of its own. */
+static bool find_key_number(const struct elf_exports *symbols, struct thread_variable *ret)
+{
+	static const struct code_pattern load = LOAD_NUMBER;
+	struct function_code function;
+	size_t at = 0;
+
+	ret->form = SCRIPT_STATE_KEY_NUMBER;
+	return function_code_read(symbols, key_reader, &function) &&
+	       function_code_next(&function, &load, &at, &ret->at);
+}
+
 /* The pair {is it created, number} in _PyRuntime. */
 static bool find_key(const struct elf_exports *symbols, const struct elf_export *runtime,
 		     uint64_t *ret)
 {
 	static const struct {
 		struct code_pattern pattern;
-		uint8_t into;					       /* the pair */
-	} by_address[] = { { { { 0x8b, 0x3d }, 2, true }, 4 },	       /* mov number, %edi */
+		uint8_t into; /* the pair */
+	} by_address[] = { { LOAD_NUMBER, 4 },
 			   { { { 0x48, 0x8d, 0x3d }, 3, true }, 0 } }; /* lea pair, %rdi */
 	static const struct code_pattern by_base[] = { { { 0x48, 0x8d, 0xb8 }, 3, false },
 						       { { 0x48, 0x8d, 0x98 }, 3, false } };
 	struct function_code function;
 
-	if (!function_code_read(symbols, "PyGILState_GetThisThreadState", &function))
+	if (!function_code_read(symbols, key_reader, &function))
 		return false;
 	for (size_t i = 0; i < 2; i++)
 		for (size_t at = 0;
@@ -44,6 +63,8 @@ bool python_state_find(const struct elf_exports *symbols, const struct elf_expor
 					       "PyThreadState_GetUnchecked",
 					       "_PyThreadState_UncheckedGet" };
 
+	if (version < PYTHON_VERSION(3, 7))
+		return find_key_number(symbols, ret);
 	if (version >= PYTHON_VERSION(3, 12) && thread_variable_find(symbols, readers, 3, ret))
 		return true;
 	ret->form = SCRIPT_STATE_KEY;

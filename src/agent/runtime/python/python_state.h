@@ -2,9 +2,10 @@
 /*
  * python_state - how a thread's state is found in a binary that has CPython in it.
  *
- * Up to 3.11 it is the value of a pthread key, whose number is in _PyRuntime; from 3.12 on a
- * variable of the thread. The code of small exported functions that read it shows where it is:
- * which word of the global offset table; the relocation of that word shows how.
+ * Up to 3.11 it is the value of a pthread key, whose number is in _PyRuntime, and before 3.7 a
+ * variable of its own; from 3.12 on a variable of the thread. The code of small exported functions
+ * that read it shows where it is: which word of the global offset table; the relocation of that
+ * word shows how.
  */
 #ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
 #define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
