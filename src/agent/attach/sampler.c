@@ -488,12 +488,17 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 static bool send_staged(const struct sampler *sampler)
 {
 	const struct sample_bpf *skeleton = sampler->skeleton;
+	struct bpf_test_run_opts run;
 	uint64_t cpu;
 	int code = 0;
 
 	if (!skeleton->rodata->has_loop)
 		return true; /* it never waits */
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &cpu, .ctx_size_in = sizeof(cpu));
+	/* libbpf refuses what is not zero behind the last field, too. */
+	memset(&run, 0, sizeof(run));
+	run.sz = sizeof(run);
+	run.ctx_in = &cpu;
+	run.ctx_size_in = sizeof(cpu);
 	for (cpu = 0; cpu < (uint64_t)sampler->cpus && !code; cpu++)
 		code = bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.send_staged), &run);
 	if (code)

@@ -99,7 +99,7 @@ names(Deadline) ->
 '測量'(Deadline) -> {Deadline, hot_leaf(Deadline)}.
 
 hot_leaf(Deadline) ->
-    Sum = spin(20000, 0),
+    Sum = spin(200000, 0),
     case cpu() > Deadline of
         true -> Sum * 0;
         false -> hot_leaf(Deadline)
