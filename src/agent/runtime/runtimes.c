@@ -413,13 +413,13 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 
 /* ---- reading ---- */
 
+/* Where too many wait, it goes later. */
 static void send_job(struct runtimes *runtimes, struct entry *entry, int64_t now_ns)
 {
-	struct script_job *job = entry->job;
-
+	if (!entry->job || job_thread_is_full(runtimes->reader))
+		return;
+	job_thread_put(runtimes->reader, &entry->job->job, now_ns);
 	entry->job = NULL;
-	if (job && !job_thread_put(runtimes->reader, &job->job, now_ns))
-		metric_add(&runtime_codes_refused, 1);
 }
 
 /* NULL of other runtimes. */
@@ -447,7 +447,16 @@ static uint64_t key_of(const struct entry *entry, uint64_t word)
 	return has_copies(entry) ? word >> SCRIPT_PLACE_SHIFT : SCRIPT_ADDRESS(word);
 }
 
-/* An item of the job that is being filled; send_if_full is to follow. */
+/* False while too many jobs wait: what is wanted now is asked for when it is seen again. */
+static bool has_room(const struct entry *entry)
+{
+	bool has = !entry->job || entry->job->count < SCRIPT_JOB_ITEMS;
+
+	metric_add(&runtime_codes_refused, !has);
+	return has;
+}
+
+/* An item of the job that is being filled, which has room; send_if_full is to follow. */
 static struct script_job_item *next_item(struct entry *entry)
 {
 	if (!entry->job) {
@@ -494,6 +503,8 @@ static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t
 	struct code *code = find_code(&entry->codes, key_of(entry, word), proof);
 
 	if (!code || is_lost_copy(entry, code)) {
+		if (!has_room(entry))
+			return;
 		if (!code)
 			code = add_code(&entry->codes, key_of(entry, word), proof);
 		want(runtimes, entry, code, SCRIPT_ADDRESS(word), now_ns);
@@ -510,6 +521,13 @@ static void note_words(struct runtimes *runtimes, struct entry *entry, const uin
 		note_object(runtimes, entry, words[2 * i], (uint32_t)(words[2 * i + 1] >> 32),
 			    now_ns);
 	}
+}
+
+static void drop_early(struct entry *entry)
+{
+	free(entry->early);
+	entry->early = NULL;
+	entry->early_count = entry->early_capacity = 0;
 }
 
 /* The program walks it already: its names are asked for as soon as they can be read. */
@@ -571,14 +589,15 @@ static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t 
 	struct code *code = find_code(&entry->codes, address | PLACE_KEY, 0);
 	struct script_job_item *item;
 
-	if (!code) {
-		code = add_code(&entry->codes, address | PLACE_KEY, 0);
-		code->state = CODE_WANTED;
-	} else if (code->state != CODE_KNOWN ||
-		   runtimes->window - code->read_window < PLACE_WINDOWS) {
+	if (code &&
+	    (code->state != CODE_KNOWN || runtimes->window - code->read_window < PLACE_WINDOWS)) {
 		code->window = runtimes->window;
 		return;
 	}
+	if (!has_room(entry))
+		return;
+	if (!code)
+		code = add_code(&entry->codes, address | PLACE_KEY, 0);
 	code->window = code->read_window = runtimes->window;
 	item = next_item(entry);
 	item->key = address | PLACE_KEY;
@@ -703,6 +722,8 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 	struct jvm_entry jvm = { 0 };
 
 	entry->is_asked = false;
+	if (entry->hotspot)
+		return; /* it was dropped and found again, and so asked twice */
 	if (job->state == HOTSPOT_NOT_YET) {
 		entry->ask_at_ns = clock_monotonic_ns() + ASK_AGAIN_NS;
 		return;
@@ -718,14 +739,16 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 	jvm.process = hotspot->walk;
 	entry->refused = hotspot->problem || !runtimes->options.put_jvm(runtimes->options.context,
 									entry->identity.pid, &jvm);
-	if (entry->refused)
+	if (entry->refused) {
+		drop_early(entry);
 		return;
+	}
 	entry->hotspot = hotspot;
 	entry->jvm_low = hotspot->walk.low;
 	entry->jvm_bytes = hotspot->walk.bytes;
 	job->hotspot = NULL;
 	note_words(runtimes, entry, entry->early, entry->early_count / 2, clock_monotonic_ns());
-	entry->early_count = 0;
+	drop_early(entry);
 	log_debug("runtime", "interpreter", "pid=%u runtime=hotspot version=%s source=%s",
 		  (unsigned)entry->identity.pid, entry->version_text,
 		  jvm.roots.heaps ? "file" : "vm_structs");
@@ -832,7 +855,8 @@ static void plan_look(struct entry *entry, int64_t took_ns)
 
 static void take_dotnet(struct runtimes *runtimes, struct entry *entry, struct script_job *job)
 {
-	if (!entry) {
+	/* It was dropped meanwhile, and perhaps found again. */
+	if (!entry || entry->dotnet) {
 		drop_lines(runtimes, job->dotnet);
 		return;
 	}
@@ -893,8 +917,8 @@ static void take_beam(struct runtimes *runtimes, struct entry *entry, struct scr
 {
 	int64_t again_ns = LOOK_ASKED_SHARE_DIVISOR * job->took_ns;
 
-	if (!entry)
-		return;
+	if (!entry || entry->beam)
+		return; /* as in take_dotnet */
 	entry->beam = job->beam;
 	job->beam = NULL;
 	if (job->beam_answer == BEAM_NOT_YET)
@@ -1008,7 +1032,8 @@ bool runtimes_find_code(const struct runtimes *runtimes, const struct process_id
 
 static size_t bytes_of(const struct entry *entry)
 {
-	return entry->codes.bytes + (entry->dotnet ? dotnet_process_bytes(entry->dotnet) : 0) +
+	return entry->codes.bytes + entry->early_capacity * sizeof(*entry->early) +
+	       (entry->dotnet ? dotnet_process_bytes(entry->dotnet) : 0) +
 	       (entry->beam ? beam_process_bytes(entry->beam) : 0);
 }
 

@@ -14,13 +14,16 @@
 
 #include "agent/bpf/script_proof.h"
 #include "agent/runtime/runtime_file.h"
+#include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/runtimes.h"
+#include "agent/runtime/script_reader.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
 #define SETTLE_NS (60 * CLOCK_NS_PER_S)
 #define START 0x400000u
 #define BYTES 0x100000u
+#define FLOOD (2 * SCRIPT_JOBS_MAX * SCRIPT_JOB_ITEMS) /* more than is read meanwhile */
 #define KIND_SUB 13u
 #define KIND_OTHER 1u
 #define IS_NAMED 0x8000u
@@ -74,13 +77,27 @@ static void drop_script(void *context, uint32_t tgid)
 	is_refused = true;
 }
 
-static int setup(void **state)
+static bool find_jvm(void *context, uint32_t tgid, struct jvm_entry *ret)
+{
+	(void)context;
+	(void)tgid;
+	(void)ret;
+	return false;
+}
+
+static void look(const struct process *at)
 {
 	struct space *space = mem_calloc(1, sizeof(*space) + sizeof(struct mapping));
 
-	(void)state;
 	space->count = 1;
 	space->mappings[0] = (struct mapping){ START, START + BYTES, 0, &binary, MAPPING_FILE };
+	runtimes_look(runtimes, at, space, clock_monotonic_ns());
+	free(space);
+}
+
+static int setup(void **state)
+{
+	(void)state;
 	process = (struct process){ .identity = { 1, (uint32_t)getpid(), 1 } };
 	body[5] = 0x55;
 	body[7] = (uintptr_t)&name;
@@ -89,10 +106,11 @@ static int setup(void **state)
 	value.body = body;
 	value.kind = KIND_OTHER;
 	is_refused = false;
-	runtimes = runtimes_new(&(struct runtimes_options){
-		.put = put_script, .ask_for_copies = ask_for_copies, .drop = drop_script });
-	runtimes_look(runtimes, &process, space, clock_monotonic_ns());
-	free(space);
+	runtimes = runtimes_new(&(struct runtimes_options){ .put = put_script,
+							    .find_jvm = find_jvm,
+							    .ask_for_copies = ask_for_copies,
+							    .drop = drop_script });
+	look(&process);
 	return 0;
 }
 
@@ -158,12 +176,51 @@ static void what_has_no_subs_is_refused(void **state)
 	assert_true(is_refused);
 }
 
+/* What was refused while others were read is read when it is seen again. */
+static void what_found_no_room_is_read_later(void **state)
+{
+	int64_t refused = metric_get(&runtime_codes_refused);
+	uint64_t words[2], other[2];
+
+	(void)state;
+	value.kind = KIND_SUB;
+	frame_of(PERL_CODE_SUB, words);
+	other[0] = words[0];
+	for (uint64_t i = 1; i <= FLOOD; i++) {
+		other[1] = words[1] ^ i << 32;
+		runtimes_note(runtimes, &process.identity, other, 1, clock_monotonic_ns());
+	}
+	note(words);
+	assert_true(metric_get(&runtime_codes_refused) > refused);
+	note(words);
+	assert_non_null(runtimes_find(runtimes, &process.identity, words));
+}
+
+/* Frames of a Java that cannot be asked yet are kept, and count as memory. */
+static void early_frames_of_java_count(void **state)
+{
+	struct process java = { .identity = { 2, (uint32_t)getpid(), 1 } };
+	uint64_t words[2 * 1000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		words[i] = START + 8 * i;
+	file.layout.kind = RUNTIME_HOTSPOT;
+	look(&java);
+	file.layout.kind = RUNTIME_PERL;
+	runtimes_note(runtimes, &java.identity, words, 1000, clock_monotonic_ns());
+	runtimes_sweep(runtimes, clock_monotonic_ns());
+	assert_true(metric_get(&runtime_bytes) >= (int64_t)sizeof(words));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_copy_is_asked_for_until_one_is_there, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_has_no_subs_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_found_no_room_is_read_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(early_frames_of_java_count, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
