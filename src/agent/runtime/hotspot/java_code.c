@@ -2,7 +2,6 @@
 /* Layouts: src/hotspot/share/code/nmethod.hpp, pcDesc.hpp, scopeDesc.cpp, debugInfo.hpp. */
 #include "agent/runtime/hotspot/java_code.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
-#include "base/order/bisect.h"
 
 #define STUB_NAME_MAX 64u
 #define PC_BYTES 16u /* struct PcDesc: offset of the instruction, of its scope, ... */
@@ -207,18 +205,7 @@ static uint8_t *read_table(const struct source *source, uint64_t address, int64_
 	return NULL;
 }
 
-/* The last recorded instruction of a place is in the loop: what runs before the first one, too. */
-static void widen_places(const struct source *source, uint32_t index, uint32_t begin, uint32_t end)
-{
-	struct java_place *places = source->code->places;
-	size_t first = bisect(0, index, i, places[i].last < begin);
-
-	assert(begin <= places[index].last && end >= places[index].last);
-	if (places[first].first > begin)
-		places[first].first = begin;
-	places[index].last = end;
-}
-
+/* A place whose last recorded instruction is a loop's poll lasts until the loop's end. */
 static void read_loops(const struct source *source)
 {
 	const struct java_code *code = source->code;
@@ -231,8 +218,7 @@ static void read_loops(const struct source *source)
 		struct java_loop loop;
 
 		if (java_poll_loop(bytes, until, code->places[i].last - source->to_code, &loop))
-			widen_places(source, i, loop.begin + source->to_code,
-				     loop.end + source->to_code);
+			code->places[i].last = loop.end + source->to_code;
 	}
 	free(bytes);
 }

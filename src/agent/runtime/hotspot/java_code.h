@@ -26,9 +26,7 @@ struct java_scope {
 };
 
 struct java_place {
-	/* Positions of the recorded instructions, from the blob's start, and of loops around them.
-	 */
-	uint32_t first, last;
+	uint32_t first, last; /* instructions, as positions from the blob's start */
 	uint32_t scope;
 };
 
