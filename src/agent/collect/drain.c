@@ -716,7 +716,7 @@ static bool is_table_coming(void *context, const struct file_key *key)
 	struct drain *drain = context;
 	const struct binary *binary = binaries_find(&drain->tracker.binaries, key);
 
-	return (binary && binary->asked) || unwind_loader_is_waiting(drain->loader, key);
+	return unwind_loader_hurry(drain->loader, key) || (binary && binary->asked);
 }
 
 /* A share of the memory, so that what this host runs fits; it is taken when it is needed. */

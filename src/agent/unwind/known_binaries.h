@@ -15,7 +15,8 @@
 struct known_binary {
 	struct file_key key;
 	enum unwind_state state;
-	int fd;					     /* while it waits; -1 = none */
+	bool is_hurried;			     /* while it waits: stacks do, too */
+	int fd;					     /* ...; -1 = none */
 	char *path, *build_id, *cache_name, *reason; /* NULL = not known */
 	uint32_t sources;			     /* bits of enum table_source */
 	uint64_t rows, bytes;			     /* 0 while it is not loaded */

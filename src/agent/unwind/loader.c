@@ -32,6 +32,9 @@
 #define ROOM_RETRY_FIRST_NS (CLOCK_NS_PER_S / 2)
 #define ROOM_KEEP_DIVISOR 10
 
+/* Tables that stacks wait for overtake the first in the queue so many times in a row. */
+#define OVERTAKEN_MAX 7u
+
 #define MISSING_SHOWN_MAX 256u
 #define WARNINGS_MAX 32 /* in the log, of tables that are not to be had; /metrics has them all */
 
@@ -50,7 +53,8 @@ struct unwind_loader {
 	struct lock_condition changed;
 	struct known_binaries known;
 	uint32_t queue[UNWIND_QUEUE_MAX];
-	uint32_t queue_start, queue_count;
+	uint32_t queue_count;
+	uint32_t overtaken; /* how often the first one was, in a row */
 	uint32_t pinned;
 	bool busy;
 	uint32_t chunks_count; /* that may be asked for */
@@ -116,15 +120,17 @@ bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key 
 	return known;
 }
 
-bool unwind_loader_is_waiting(struct unwind_loader *loader, const struct file_key *key)
+bool unwind_loader_hurry(struct unwind_loader *loader, const struct file_key *key)
 {
-	const struct known_binary *binary;
+	struct known_binary *binary;
 	bool is_waiting;
 	uint32_t id;
 
 	lock_take(&loader->lock);
 	binary = known_find(&loader->known, key, &id);
 	is_waiting = binary && binary->state == UNWIND_WAITING;
+	if (is_waiting)
+		binary->is_hurried = true;
 	lock_give(&loader->lock);
 	return is_waiting;
 }
@@ -152,13 +158,14 @@ static void enqueue(struct unwind_loader *loader, uint32_t id, int fd, const cha
 	assert(loader->queue_count < UNWIND_QUEUE_MAX);
 	assert(id < UNWIND_BINARIES_MAX);
 	binary->state = UNWIND_WAITING;
+	binary->is_hurried = false;
 	binary->fd = fd;
 	loader->pinned += fd >= 0;
 	if (build_id && build_id[0])
 		known_set_text(&binary->build_id, build_id);
 	if (path)
 		known_set_text(&binary->path, path);
-	loader->queue[(loader->queue_start + loader->queue_count++) % UNWIND_QUEUE_MAX] = id;
+	loader->queue[loader->queue_count++] = id;
 	metric_add(&unwind_waiting, 1);
 	lock_broadcast(&loader->changed);
 }
@@ -556,10 +563,31 @@ static bool wait_for_work(struct unwind_loader *loader)
 	return false;
 }
 
+/* Where in the queue the next one is. */
+static uint32_t find_next(const struct unwind_loader *loader)
+{
+	for (uint32_t i = 0; loader->overtaken < OVERTAKEN_MAX && i < loader->queue_count; i++)
+		if (loader->known.items[loader->queue[i]]->is_hurried)
+			return i;
+	return 0;
+}
+
+static uint32_t take_next(struct unwind_loader *loader)
+{
+	uint32_t at = find_next(loader), id = loader->queue[at];
+
+	assert(loader->queue_count > 0);
+	loader->overtaken = at ? loader->overtaken + 1 : 0;
+	loader->queue_count--;
+	memmove(loader->queue + at, loader->queue + at + 1,
+		(loader->queue_count - at) * sizeof(loader->queue[0]));
+	return id;
+}
+
 /* Under the lock. What the job borrows of the binary stays as it is while the binary waits. */
 static struct job take_job(struct unwind_loader *loader)
 {
-	uint32_t id = loader->queue[loader->queue_start];
+	uint32_t id = take_next(loader);
 	struct known_binary *binary = loader->known.items[id];
 	struct job job = {
 		.id = id,
@@ -572,12 +600,9 @@ static struct job take_job(struct unwind_loader *loader)
 		.missing = binary->missing,
 	};
 
-	assert(loader->queue_count > 0);
 	if (known_is_vdso(binary))
 		job.request.image = vdso_image();
 	binary->fd = -1;
-	loader->queue_start = (loader->queue_start + 1) % UNWIND_QUEUE_MAX;
-	loader->queue_count--;
 	return job;
 }
 

@@ -62,8 +62,11 @@ void unwind_loader_free(struct unwind_loader *loader);
  */
 bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key *key);
 
-/* Its table is in the queue, or being built. */
-bool unwind_loader_is_waiting(struct unwind_loader *loader, const struct file_key *key);
+/*
+ * Stacks wait for its table. True if it is in the queue, where it now comes before those that
+ * nobody waits for, or being built. Every eighth is the one that has waited for longest.
+ */
+bool unwind_loader_hurry(struct unwind_loader *loader, const struct file_key *key);
 
 /*
  * Asks for the table of a file. `fd` is open for reading and becomes the loader's in any case;

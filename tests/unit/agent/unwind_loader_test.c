@@ -10,12 +10,14 @@
 #include <cmocka.h>
 
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -672,6 +674,117 @@ static void a_table_is_loaded_once_whoever_asks(void **state)
 	unwind_loader_free(loader);
 }
 
+/* ---- in which order ---- */
+
+static int gate[2]; /* a pipe: a byte lets the loader's thread go on */
+
+static void wait_at_gate(int signal)
+{
+	char byte;
+
+	(void)signal;
+	while (read(gate[0], &byte, 1) < 0 && errno == EINTR)
+		continue;
+}
+
+static bool has_name(const char *tid, const char *name)
+{
+	char path[300], text[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/comm", tid);
+	file = fopen(path, "re");
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	return !strncmp(text, name, strlen(name));
+}
+
+/* Stops its thread, which waits for work and holds no lock. */
+static void stop(struct unwind_loader *loader)
+{
+	struct sigaction action = { .sa_handler = wait_at_gate };
+	DIR *tasks = opendir("/proc/self/task");
+	int signalled = 0;
+	struct dirent *task;
+
+	assert_true(unwind_loader_wait_idle(loader, WAIT_NS));
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	while ((task = readdir(tasks)))
+		if (has_name(task->d_name, "firn-unwind"))
+			signalled += !tgkill(getpid(), atoi(task->d_name), SIGUSR1);
+	closedir(tasks);
+	assert_int_equal(signalled, 1);
+}
+
+static void let_go(struct unwind_loader *loader)
+{
+	assert_int_equal(write(gate[1], "", 1), 1);
+	assert_true(unwind_loader_wait_idle(loader, WAIT_NS));
+	close(gate[0]);
+	close(gate[1]);
+}
+
+/* Tables of the same size are put one behind the other. */
+static uint64_t place_of(uint64_t number)
+{
+	struct file_key key = key_of(number);
+	struct binary_tables tables;
+
+	assert_int_equal(bpf_map_lookup_elem(tables_fd, &key, &tables), 0);
+	assert_true(tables.segments_count > 0);
+	return (uint64_t)tables.segments[0].chunk << 32 | tables.segments[0].lines_at;
+}
+
+static bool hurry(struct unwind_loader *loader, uint64_t number)
+{
+	struct file_key key = key_of(number);
+
+	return unwind_loader_hurry(loader, &key);
+}
+
+static void tables_that_stacks_wait_for_come_first(void **state)
+{
+	struct unwind_loader *loader;
+
+	NEEDS_MAPS();
+	loader = start((struct unwind_loader_options){ .cache_path = folder });
+	stop(loader);
+	for (uint64_t i = 1; i <= 6; i++)
+		assert_true(want(loader, key_of(i), BASH));
+	assert_true(hurry(loader, 6));
+	assert_true(hurry(loader, 4));
+	assert_false(hurry(loader, 7)); /* nobody has asked for it */
+	let_go(loader);
+	assert_false(hurry(loader, 6));
+	assert_true(place_of(4) < place_of(6));
+	assert_true(place_of(6) < place_of(1));
+	assert_true(place_of(1) < place_of(2));
+	assert_true(place_of(3) < place_of(5));
+	unwind_loader_free(loader);
+}
+
+static void the_first_one_is_not_overtaken_for_good(void **state)
+{
+	struct unwind_loader *loader;
+
+	NEEDS_MAPS();
+	loader = start((struct unwind_loader_options){ .cache_path = folder });
+	stop(loader);
+	for (uint64_t i = 1; i <= 20; i++)
+		assert_true(want(loader, key_of(i), BASH));
+	for (uint64_t i = 3; i <= 20; i++)
+		assert_true(hurry(loader, i));
+	let_go(loader);
+	assert_true(place_of(9) < place_of(1));
+	assert_true(place_of(1) < place_of(10));
+	assert_true(place_of(16) < place_of(2));
+	assert_true(place_of(2) < place_of(17));
+	unwind_loader_free(loader);
+}
+
 /* The largest library here, or NULL. */
 static const char *large_binary(void)
 {
@@ -778,6 +891,8 @@ int main(void)
 		TEST(a_newcomer_in_use_gets_room_soon),
 		TEST(a_table_that_cannot_be_had_says_so),
 		TEST(a_table_is_loaded_once_whoever_asks),
+		TEST(tables_that_stacks_wait_for_come_first),
+		TEST(the_first_one_is_not_overtaken_for_good),
 		TEST(it_stops_in_the_middle_of_a_build),
 		TEST(old_binaries_are_forgotten_for_new_ones),
 		TEST(files_that_are_not_open_are_refused_unless_cached),
