@@ -125,19 +125,32 @@ bool late_samples_take(struct late_samples *late, const struct sample *sample, s
 	return true;
 }
 
+/* A walk would end where the last one did. */
+static bool is_waiting_for_table(struct late_samples *late, const struct late_sample *item,
+				 int64_t waited_ns)
+{
+	bool is = item->is_table_missing && waited_ns < LATE_COMING_NS &&
+		  second_walk_is_coming(late->walk, &item->missing);
+
+	late->coming += is;
+	return is;
+}
+
 static bool walk_one(struct late_samples *late, struct late_sample *item,
 		     const struct late_samples_user *user, int64_t now_ns)
 {
 	const struct space *space = item->space;
 	int64_t waited_ns = now_ns - item->since_ns;
-	bool is_last = waited_ns >= LATE_WAIT_NS, is_done, is_coming;
+	bool is_last = waited_ns >= LATE_WAIT_NS, is_done;
 
+	if (is_waiting_for_table(late, item, waited_ns))
+		return false;
 	if (!space)
 		space = user->find_space(user->context, item->sample);
 	is_done = second_walk_run(late->walk, item->stack, space, is_last, item->sample);
-	is_coming = !is_done && second_walk_is_table_coming(late->walk);
-	late->coming += is_coming;
-	if (!is_done && (!is_last || (is_coming && waited_ns < LATE_COMING_NS)))
+	item->is_table_missing = !is_done && second_walk_missing(late->walk, &item->missing);
+	late->coming += item->is_table_missing;
+	if (!is_done && (!is_last || (item->is_table_missing && waited_ns < LATE_COMING_NS)))
 		return false;
 	metric_add(is_done ? &walks_done : &walks_late, 1);
 	item->sample->head.flags &= ~(uint32_t)SAMPLE_HAS_STACK;

@@ -3,10 +3,11 @@
  * late_samples - samples that wait for the unwind tables or mappings that their walk lacked.
  *
  * The program sends a stack, then its sample (SAMPLE_HAS_STACK). Both are kept with the list of
- * mappings of that time, and walked again at each turn (second_walk) until that completes the
- * stack, or LATE_WAIT_NS have passed and nobody is making the table, or LATE_COMING_NS: then the
- * sample is counted as it came. A busy host decides how long a table takes. Owned by the drain
- * thread. Bound: bytes_max; samples beyond it are counted as they came.
+ * mappings of that time, and walked again at each turn (second_walk), though not before a table is
+ * there that the last walk lacked, until that completes the stack, or LATE_WAIT_NS have passed and
+ * nobody is making the table, or LATE_COMING_NS: then the sample is counted as it came. A busy host
+ * decides how long a table takes. Owned by the drain thread. Bound: bytes_max; samples beyond it
+ * are counted as they came.
  */
 #ifndef FIRN_AGENT_COLLECT_LATE_SAMPLES_H
 #define FIRN_AGENT_COLLECT_LATE_SAMPLES_H
@@ -29,6 +30,8 @@ struct late_sample {
 	size_t bytes;	       /* of both */
 	struct space *space;   /* a reference; NULL = the mappings were not known either */
 	int64_t since_ns;
+	bool is_table_missing; /* which is being made: */
+	struct file_key missing;
 };
 
 struct late_samples {

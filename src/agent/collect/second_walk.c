@@ -71,7 +71,8 @@ struct second_walk {
 	uint32_t page_bytes;
 	struct walk walk;
 	struct binary_tables tables;  /* found last */
-	bool is_table_coming;	      /* one that this walk lacked */
+	bool is_table_coming;	      /* one that this walk lacked: */
+	struct file_key coming;	      /* the first */
 	struct space_head space_head; /* of the list at hand */
 	struct space_part space_part; /* the mapping found last, or none */
 	struct sample sample;	      /* as the walk makes it */
@@ -118,7 +119,10 @@ static const struct binary_tables *walk_tables(const struct file_key *file, __u6
 	(void)now_ns;
 	if (source->find_tables(source->context, file, &walking->tables))
 		return &walking->tables;
-	walking->is_table_coming |= source->is_coming(source->context, file);
+	if (source->is_coming(source->context, file) && !walking->is_table_coming) {
+		walking->is_table_coming = true;
+		walking->coming = *file;
+	}
 	return NULL;
 }
 
@@ -266,9 +270,18 @@ void second_walk_free(struct second_walk *second)
 	free(second);
 }
 
-bool second_walk_is_table_coming(const struct second_walk *second)
+bool second_walk_missing(const struct second_walk *second, struct file_key *ret)
 {
+	*ret = second->coming;
 	return second->is_table_coming;
+}
+
+bool second_walk_is_coming(struct second_walk *second, const struct file_key *file)
+{
+	const struct second_walk_source *source = &second->source;
+
+	return !source->find_tables(source->context, file, &second->tables) &&
+	       source->is_coming(source->context, file);
 }
 
 bool second_walk_is_sound(const struct stack_record *stack, size_t len)

@@ -51,8 +51,12 @@ bool second_walk_is_sound(const struct stack_record *stack, size_t len);
 bool second_walk_run(struct second_walk *second, const struct stack_record *stack,
 		     const struct space *space, bool is_last, struct sample *sample);
 
-/* Whether a table that the last walk lacked is being made. */
-bool second_walk_is_table_coming(const struct second_walk *second);
+/* The first file whose table the last walk lacked although it is being made; false: there is none.
+ */
+bool second_walk_missing(const struct second_walk *second, struct file_key *ret);
+
+/* Whether it is being made still. */
+bool second_walk_is_coming(struct second_walk *second, const struct file_key *file);
 
 /* Unmaps the tables' memory, which counts as the agent's while it is mapped. */
 void second_walk_rest(struct second_walk *second);

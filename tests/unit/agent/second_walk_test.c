@@ -27,6 +27,7 @@ static struct {
 	int chunk_fd;
 	struct table_segment segment;
 	bool has_library, removes, is_coming;
+	unsigned asked;
 	uint32_t removals;
 	struct binary program, library;
 	struct space *space;
@@ -39,6 +40,7 @@ static struct {
 static bool find_tables(void *context, const struct file_key *file, struct binary_tables *ret)
 {
 	(void)context;
+	world.asked++;
 	if (world.removes)
 		world.removals++;
 	if (file->inode == world.library.key.inode && !world.has_library)
@@ -539,6 +541,11 @@ static void a_table_that_is_being_made_is_waited_for(void **state)
 	assert_true(arrive(&late));
 	late_samples_walk(&late, &user, 1000 + LATE_WAIT_NS);
 	assert_int_equal(done.count, 0);
+	assert_true(late_samples_are_coming(&late));
+	/* It is looked for, and the stack not walked before it is there. */
+	world.asked = 0;
+	late_samples_walk(&late, &user, 1500 + LATE_WAIT_NS);
+	assert_int_equal(world.asked, 1);
 	assert_true(late_samples_are_coming(&late));
 	world.has_library = true;
 	late_samples_walk(&late, &user, 2000 + LATE_WAIT_NS);
