@@ -167,7 +167,10 @@ static int choose_processes(struct sampler *sampler, struct err *err)
 
 		if (bpf_map_update_elem(fd, &tgid, &yes, BPF_ANY))
 			return err_set_errno(err, errno, "choose process %u", tgid);
-		running += !kill(options->pids[i], 0) || errno != ESRCH;
+		if (!kill(options->pids[i], 0) || errno != ESRCH)
+			running++;
+		else /* before drop_chosen could see it: another may get its number */
+			bpf_map_delete_elem(fd, &tgid);
 	}
 	if (!running)
 		return err_set(err, ERR_NOT_FOUND, "sample processes: none of them is running");
