@@ -73,6 +73,8 @@ struct recording {
 	struct resolver *resolver;
 	uint64_t samples;
 	bool full;
+	int64_t leave_at_ns; /* names are waited for until then; 0 = always */
+	bool has_left;	     /* some were not waited for */
 };
 
 static void gather(void *context, const struct tables_view *batch)
@@ -228,9 +230,37 @@ static int wait_end(const struct record_verb_options *values, const struct comma
 	}
 }
 
+/* Whoever wants an end gets it in a moment, or, who says so again, at once. */
+static void heed_signal(struct recording *recording)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (!is_end(verb_wait_signal(0)))
+		return;
+	if (recording->leave_at_ns) {
+		recording->leave_at_ns = now_ns;
+		return;
+	}
+	recording->leave_at_ns = now_ns + NAMES_GRACE_NS;
+	fprintf(stderr,
+		"firn record: names are waited for 3 s more; another signal ends that at once\n");
+}
+
+/* For query_limits. */
+static bool leave_names(void *context)
+{
+	struct recording *recording = context;
+	bool leaves;
+
+	heed_signal(recording);
+	leaves = recording->leave_at_ns && clock_monotonic_ns() >= recording->leave_at_ns;
+	recording->has_left |= leaves;
+	return leaves;
+}
+
 static int write_profile(const struct record_verb_options *values,
 			 const struct render_export *format, struct recording *recording,
-			 int64_t names_until_ns, struct err *err)
+			 struct err *err)
 {
 	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(&recording->tables);
@@ -243,7 +273,8 @@ static int write_profile(const struct record_verb_options *values,
 	if (rc)
 		return rc;
 	params.selector = &selector;
-	params.limits.names_until_ns = names_until_ns;
+	params.limits.leave_names = leave_names;
+	params.limits.leave_context = recording;
 	segment_of_tables(&segment, &view);
 	rc = profile_write(&source, &params, format, values->output, err);
 	selector_free(&selector);
@@ -276,6 +307,8 @@ static void tell(const struct record_verb_options *values, const struct recordin
 	if (command->pid > 0 && WIFSIGNALED(status))
 		fprintf(stderr, "firn record: the command was killed by signal %d\n",
 			WTERMSIG(status));
+	if (recording->has_left)
+		fprintf(stderr, "firn record: names were not waited for: some may be missing\n");
 	if (recording->full)
 		fprintf(stderr, "firn record: the recording was full; the rest is missing\n");
 	if (lost)
@@ -294,7 +327,6 @@ static int record(const struct record_verb_options *values, const struct option_
 	struct agent *agent = NULL;
 	pid_t pids[PIDS_MAX];
 	size_t count = 0;
-	int64_t names_until_ns = 0;
 	int exec_errno, status = 0, ended_by = 0, rc;
 	unsigned sample_labels = 0;
 
@@ -335,16 +367,14 @@ static int record(const struct record_verb_options *values, const struct option_
 		rc = err_set_errno(err, exec_errno, "run \"%s\"", operands->items[0]);
 	else if (!rc)
 		ended_by = wait_end(values, &command, pids, count, &status);
-	if (ended_by == SIGTERM)
-		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
-	if (ended_by == SIGTERM)
+	if (ended_by == SIGTERM) {
+		recording.leave_at_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
 		agent_stop(agent);
-	else
+	} else {
 		agent_finish(agent, TABLES_WAIT_NS, verb_is_stopping);
-	if (ended_by != SIGTERM && verb_is_stopping())
-		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
+	}
 	if (!rc)
-		rc = write_profile(values, format, &recording, names_until_ns, err);
+		rc = write_profile(values, format, &recording, err);
 	if (!rc)
 		tell(values, &recording, &command, status);
 	resolver_free(recording.resolver);

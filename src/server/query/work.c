@@ -26,6 +26,8 @@ void work_begin(struct work *work, const struct query_limits *limits)
 	work->own_shared.deadline_at_ns = limits->deadline_at_ns;
 	work->own_shared.names_until_ns = limits->names_until_ns;
 	work->own_shared.names_give_up_at_ns = limits->names_give_up_at_ns;
+	work->own_shared.leave_names = limits->leave_names;
+	work->own_shared.leave_context = limits->leave_context;
 	work->own_shared.threads_max = limits->threads_max;
 	work->own_shared.progress = limits->progress;
 	work->shared = &work->own_shared;

@@ -29,6 +29,8 @@ struct work_shared { /* by all threads of a query */
 	_Atomic bool *crowded;
 	const _Atomic bool *cancelled, *stopped;
 	int64_t deadline_at_ns, names_until_ns, names_give_up_at_ns;
+	bool (*leave_names)(void *context);
+	void *leave_context;
 	uint32_t threads_max;
 	struct query_progress *progress;
 	bool announced; /* progress->..._all are known: what is read from now on is progress */

@@ -556,6 +556,31 @@ static void who_gives_names_up_has_the_rest(void **state)
 	}
 }
 
+static bool is_left(void *context)
+{
+	return atomic_load((_Atomic bool *)context);
+}
+
+/* The same of who says so while it waits. */
+static void who_leaves_names_has_the_rest(void **state)
+{
+	_Atomic bool left = false;
+	struct asking asking = { .leave = &left };
+	struct resolver *resolver;
+	struct world world;
+	int fd;
+
+	asking.params.limits.leave_names = is_left;
+	asking.params.limits.leave_context = &left;
+	ask_a_stuck_worker(&asking, *state, &world, &resolver, &fd);
+	assert_int_equal(asking.rc, 0);
+	assert_int_equal(asking.total, 1);
+	assert_int_equal(asking.pending, 1);
+	close(fd);
+	world_free(&world);
+	resolver_free(resolver);
+}
+
 int main(int argc, char **argv)
 {
 	int worker;
@@ -569,6 +594,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(indexes_have_the_names_of_now),
 		cmocka_unit_test(who_waits_for_symbols_can_leave),
 		cmocka_unit_test(who_gives_names_up_has_the_rest),
+		cmocka_unit_test(who_leaves_names_has_the_rest),
 	};
 
 	stand_still();

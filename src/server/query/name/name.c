@@ -397,20 +397,22 @@ static bool binary_is(const struct name_binary *binary, const struct name_binary
  */
 static void open_symbols(const struct name_table *table, struct name_binary *binary)
 {
+	const struct work_shared *shared = table->work->shared;
 	bool wants_best = table->wait_until_ns == RESOLVE_WAIT_ALWAYS;
 	int64_t last_ns = wants_best ? table->give_up_at_ns : table->wait_until_ns;
-	bool can_leave = last_ns != INT64_MAX || work_may_end(table->work);
+	bool can_leave = last_ns != INT64_MAX || shared->leave_names || work_may_end(table->work);
 	int64_t until_ns = table->wait_until_ns;
-	bool again;
+	bool again, leaves;
 
 	do {
+		leaves = shared->leave_names && shared->leave_names(shared->leave_context);
 		if (can_leave) {
-			until_ns = clock_monotonic_ns() + LOOK_NS;
+			until_ns = clock_monotonic_ns() + (leaves ? 0 : LOOK_NS);
 			until_ns = until_ns < last_ns ? until_ns : last_ns;
 		}
 		resolver_open(table->resolver, binary->build_id, binary->mapping, binary->by_offset,
 			      until_ns, &binary->symbols);
-		again = can_leave && clock_monotonic_ns() < last_ns &&
+		again = can_leave && !leaves && clock_monotonic_ns() < last_ns &&
 			(binary->symbols.reason == RESOLVE_PENDING ||
 			 (wants_best && binary->symbols.is_provisional));
 		if (again && work_check(table->work, NULL))
