@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/bpf/jvm_file.h"
+#include "agent/runtime/known_codes.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/runtime_offsets.h"
@@ -47,25 +48,6 @@
 #define COPY_POLL_NS (10 * CLOCK_NS_PER_MS)  /* for what was read */
 #define COPY_WAIT_NS (100 * CLOCK_NS_PER_MS) /* ... which nobody waits for any more */
 
-enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
-
-struct code {
-	uint64_t key; /* see key_of */
-	uint32_t proof;
-	uint32_t window;      /* that it was last used in */
-	uint32_t read_window; /* of a place */
-	enum code_state state;
-	uint32_t lost; /* copies of it that were gone before they were read */
-	struct script_code code;
-};
-
-struct codes {
-	struct code *items;
-	size_t count, capacity;
-	struct idmap map;
-	size_t bytes;
-};
-
 /* A process image with an interpreter. */
 struct entry {
 	struct process_identity identity;
@@ -89,7 +71,7 @@ struct entry {
 	int64_t look_again_ns;	  /* after how long */
 	int64_t look_again_at_ns; /* of the clock */
 	int64_t asked_at_ns;
-	struct codes codes;
+	struct known_codes codes;
 	size_t lost_copies;	/* of codes: see is_lost_copy */
 	int64_t copy_wanted_ns; /* since when; 0 = none is */
 	struct script_job *job; /* being filled */
@@ -110,69 +92,6 @@ struct runtimes {
 	int64_t swept_at_ns;
 	struct runtime_offsets *offsets;
 };
-
-/* ---- code objects ---- */
-
-static uint64_t hash_code(uint64_t key, uint32_t proof)
-{
-	return hash_mix(key, proof);
-}
-
-static bool same_code(const void *context, uint32_t id, const void *key)
-{
-	const struct codes *codes = context;
-	const struct code *sought = key;
-
-	return codes->items[id].key == sought->key && codes->items[id].proof == sought->proof;
-}
-
-static struct code *find_code(const struct codes *codes, uint64_t key, uint32_t proof)
-{
-	struct code sought = { .key = key, .proof = proof };
-	uint32_t id = idmap_find(&codes->map, hash_code(key, proof), same_code, codes, &sought);
-
-	return id == IDMAP_NONE ? NULL : &codes->items[id];
-}
-
-static struct code *add_code(struct codes *codes, uint64_t key, uint32_t proof)
-{
-	struct code *code;
-
-	mem_grow(codes->items, codes->count, codes->capacity);
-	idmap_add(&codes->map, hash_code(key, proof), (uint32_t)codes->count);
-	code = &codes->items[codes->count++];
-	*code = (struct code){ .key = key, .proof = proof };
-	codes->bytes += sizeof(*code);
-	return code;
-}
-
-static void codes_free(struct codes *codes)
-{
-	for (size_t i = 0; i < codes->count; i++)
-		script_code_fini(&codes->items[i].code);
-	free(codes->items);
-	idmap_free(&codes->map);
-}
-
-/* Keeps those used in the last two windows, or none when these are too many. */
-static void codes_shrink(struct codes *codes, uint32_t window)
-{
-	struct codes kept = { 0 };
-	bool keep = codes->bytes <= 2 * RUNTIMES_PROCESS_BYTES_MAX;
-
-	for (size_t i = 0; i < codes->count; i++) {
-		struct code *old = &codes->items[i], *code;
-
-		if (!keep || window - old->window > 1 || old->state != CODE_KNOWN)
-			continue;
-		code = add_code(&kept, old->key, old->proof);
-		*code = *old;
-		old->code = (struct script_code){ 0 };
-		kept.bytes += script_code_bytes(&code->code);
-	}
-	codes_free(codes);
-	*codes = kept;
-}
 
 /* ---- processes ---- */
 
@@ -206,7 +125,7 @@ static void entry_free(struct runtimes *runtimes, struct entry *entry)
 	beam_process_free(entry->beam);
 	free(entry->wanted);
 	free(entry->early);
-	codes_free(&entry->codes);
+	known_codes_free(&entry->codes);
 	script_job_free(entry->job);
 	free(entry->hotspot);
 	free(entry);
@@ -361,34 +280,13 @@ static void look_at_beam(struct runtimes *runtimes, const struct process *proces
 	add_entry(runtimes, entry);
 }
 
-void runtimes_look(struct runtimes *runtimes, const struct process *process,
-		   const struct space *space, int64_t now_ns)
+/* The kernel's program walks its frames from now on. */
+static void look_at_script(struct runtimes *runtimes, const struct process *process,
+			   const struct runtime_file *file, uint64_t bias, int64_t now_ns)
 {
-	struct entry *entry = find_entry(runtimes, &process->identity);
-	const struct mapping *mapping;
-	struct script_process script;
-	uint64_t bias;
+	struct script_process script = file->script;
+	struct entry *entry;
 
-	if (entry)
-		entry->used_at_ns = now_ns;
-	if (entry || !space || runtimes->count >= RUNTIMES_PROCESSES_MAX)
-		return;
-	mapping = find_interpreter(runtimes, space, &bias);
-	if (!mapping)
-		return;
-	if (mapping->binary->runtime->layout.kind == RUNTIME_HOTSPOT) {
-		look_at_hotspot(runtimes, process, mapping->binary, bias, now_ns);
-		return;
-	}
-	if (mapping->binary->runtime->layout.kind == RUNTIME_DOTNET) {
-		look_at_dotnet(runtimes, process, mapping->binary->runtime, bias, now_ns);
-		return;
-	}
-	if (mapping->binary->runtime->layout.kind == RUNTIME_BEAM) {
-		look_at_beam(runtimes, process, mapping->binary->runtime, bias, now_ns);
-		return;
-	}
-	script = mapping->binary->runtime->script;
 	script.start_ns = process->identity.start_ns;
 	script.exec_id = process->identity.exec_id;
 	if (script.state_form != SCRIPT_STATE_STATIC)
@@ -403,12 +301,38 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		script.puc.code_start += bias;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
-	entry = entry_new(process, mapping->binary->runtime, bias);
+	entry = entry_new(process, file, bias);
 	entry->used_at_ns = now_ns;
 	add_entry(runtimes, entry);
 	log_debug("runtime", "interpreter", "pid=%u runtime=%s version=%s source=%s",
 		  (unsigned)entry->identity.pid, runtime_kind_name(entry->layout.kind),
-		  entry->version_text, mapping->binary->runtime->source);
+		  entry->version_text, file->source);
+}
+
+void runtimes_look(struct runtimes *runtimes, const struct process *process,
+		   const struct space *space, int64_t now_ns)
+{
+	struct entry *entry = find_entry(runtimes, &process->identity);
+	const struct mapping *mapping;
+	const struct runtime_file *file;
+	uint64_t bias;
+
+	if (entry)
+		entry->used_at_ns = now_ns;
+	if (entry || !space || runtimes->count >= RUNTIMES_PROCESSES_MAX)
+		return;
+	mapping = find_interpreter(runtimes, space, &bias);
+	if (!mapping)
+		return;
+	file = mapping->binary->runtime;
+	if (file->layout.kind == RUNTIME_HOTSPOT)
+		look_at_hotspot(runtimes, process, mapping->binary, bias, now_ns);
+	else if (file->layout.kind == RUNTIME_DOTNET)
+		look_at_dotnet(runtimes, process, file, bias, now_ns);
+	else if (file->layout.kind == RUNTIME_BEAM)
+		look_at_beam(runtimes, process, file, bias, now_ns);
+	else
+		look_at_script(runtimes, process, file, bias, now_ns);
 }
 
 /* ---- reading ---- */
@@ -475,7 +399,7 @@ static void send_if_full(struct runtimes *runtimes, struct entry *entry, int64_t
 		send_job(runtimes, entry, now_ns);
 }
 
-static void want(struct runtimes *runtimes, struct entry *entry, struct code *code,
+static void want(struct runtimes *runtimes, struct entry *entry, struct known_code *code,
 		 uint64_t address, int64_t now_ns)
 {
 	struct script_job_item *item = next_item(entry);
@@ -492,7 +416,7 @@ static void want(struct runtimes *runtimes, struct entry *entry, struct code *co
 }
 
 /* Another copy of the object may be there still. */
-static bool is_lost_copy(const struct entry *entry, const struct code *code)
+static bool is_lost_copy(const struct entry *entry, const struct known_code *code)
 {
 	return has_copies(entry) && code->state == CODE_LOST;
 }
@@ -500,13 +424,13 @@ static bool is_lost_copy(const struct entry *entry, const struct code *code)
 static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t word,
 			uint32_t proof, int64_t now_ns)
 {
-	struct code *code = find_code(&entry->codes, key_of(entry, word), proof);
+	struct known_code *code = known_codes_find(&entry->codes, key_of(entry, word), proof);
 
 	if (!code || is_lost_copy(entry, code)) {
 		if (!has_room(entry))
 			return;
 		if (!code)
-			code = add_code(&entry->codes, key_of(entry, word), proof);
+			code = known_codes_add(&entry->codes, key_of(entry, word), proof);
 		want(runtimes, entry, code, SCRIPT_ADDRESS(word), now_ns);
 	}
 	code->window = runtimes->window;
@@ -586,7 +510,7 @@ static bool has_places(const struct entry *entry)
 static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t address,
 		       int64_t now_ns)
 {
-	struct code *code = find_code(&entry->codes, address | PLACE_KEY, 0);
+	struct known_code *code = known_codes_find(&entry->codes, address | PLACE_KEY, 0);
 	struct script_job_item *item;
 
 	if (code &&
@@ -597,7 +521,7 @@ static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t 
 	if (!has_room(entry))
 		return;
 	if (!code)
-		code = add_code(&entry->codes, address | PLACE_KEY, 0);
+		code = known_codes_add(&entry->codes, address | PLACE_KEY, 0);
 	code->window = code->read_window = runtimes->window;
 	item = next_item(entry);
 	item->key = address | PLACE_KEY;
@@ -608,7 +532,7 @@ static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t 
 
 static void take_place(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
 {
-	struct code *code = find_code(&entry->codes, item->key, 0);
+	struct known_code *code = known_codes_find(&entry->codes, item->key, 0);
 	const struct v8_place *place = item->code.v8;
 
 	if (!code || !place)
@@ -629,7 +553,8 @@ const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
 					   uint64_t address)
 {
 	const struct entry *entry = find_entry(runtimes, identity);
-	const struct code *code = entry ? find_code(&entry->codes, address | PLACE_KEY, 0) : NULL;
+	const struct known_code *code =
+		entry ? known_codes_find(&entry->codes, address | PLACE_KEY, 0) : NULL;
 
 	return code && code->state == CODE_KNOWN ? code->code.v8 : NULL;
 }
@@ -651,7 +576,7 @@ static void refuse(struct runtimes *runtimes, struct entry *entry)
 		 "pid=%u version=%s", (unsigned)entry->identity.pid, entry->version_text);
 }
 
-static void take_lost_copy(struct runtimes *runtimes, struct entry *entry, struct code *code)
+static void take_lost_copy(struct runtimes *runtimes, struct entry *entry, struct known_code *code)
 {
 	entry->lost_copies++;
 	if (code->lost++ < COPIES_TRIED_MAX)
@@ -660,13 +585,13 @@ static void take_lost_copy(struct runtimes *runtimes, struct entry *entry, struc
 
 static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
 {
-	struct code *code;
+	struct known_code *code;
 
 	if (item->is_place) {
 		take_place(runtimes, entry, item);
 		return;
 	}
-	code = find_code(&entry->codes, item->key, item->proof);
+	code = known_codes_find(&entry->codes, item->key, item->proof);
 	if (item->result == SCRIPT_CODE_READ)
 		metric_add(&runtime_codes_read, 1);
 	else if (item->result == SCRIPT_CODE_GONE)
@@ -739,19 +664,18 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 	jvm.process = hotspot->walk;
 	entry->refused = hotspot->problem || !runtimes->options.put_jvm(runtimes->options.context,
 									entry->identity.pid, &jvm);
-	if (entry->refused) {
-		drop_early(entry);
-		return;
+	if (!entry->refused) {
+		job->hotspot = NULL;
+		entry->hotspot = hotspot;
+		entry->jvm_low = hotspot->walk.low;
+		entry->jvm_bytes = hotspot->walk.bytes;
+		note_words(runtimes, entry, entry->early, entry->early_count / 2,
+			   clock_monotonic_ns());
+		log_debug("runtime", "interpreter", "pid=%u runtime=hotspot version=%s source=%s",
+			  (unsigned)entry->identity.pid, entry->version_text,
+			  jvm.roots.heaps ? "file" : "vm_structs");
 	}
-	entry->hotspot = hotspot;
-	entry->jvm_low = hotspot->walk.low;
-	entry->jvm_bytes = hotspot->walk.bytes;
-	job->hotspot = NULL;
-	note_words(runtimes, entry, entry->early, entry->early_count / 2, clock_monotonic_ns());
 	drop_early(entry);
-	log_debug("runtime", "interpreter", "pid=%u runtime=hotspot version=%s source=%s",
-		  (unsigned)entry->identity.pid, entry->version_text,
-		  jvm.roots.heaps ? "file" : "vm_structs");
 }
 
 /* ---- code of .NET ---- */
@@ -917,8 +841,8 @@ static void take_beam(struct runtimes *runtimes, struct entry *entry, struct scr
 {
 	int64_t again_ns = LOOK_ASKED_SHARE_DIVISOR * job->took_ns;
 
-	if (!entry || entry->beam)
-		return; /* as in take_dotnet */
+	if (!entry || entry->beam) /* as in take_dotnet */
+		return;
 	entry->beam = job->beam;
 	job->beam = NULL;
 	if (job->beam_answer == BEAM_NOT_YET)
@@ -1089,8 +1013,8 @@ void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 
 static const struct script_code *known_code(const struct entry *entry, const uint64_t *words)
 {
-	const struct code *code =
-		find_code(&entry->codes, key_of(entry, words[0]), (uint32_t)(words[1] >> 32));
+	const struct known_code *code = known_codes_find(&entry->codes, key_of(entry, words[0]),
+							 (uint32_t)(words[1] >> 32));
 
 	return code && code->state == CODE_KNOWN ? &code->code : NULL;
 }
@@ -1158,7 +1082,8 @@ void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns)
 		struct entry *entry = runtimes->items[i];
 
 		if (entry->codes.bytes > RUNTIMES_PROCESS_BYTES_MAX) {
-			codes_shrink(&entry->codes, runtimes->window);
+			known_codes_shrink(&entry->codes, runtimes->window,
+					   2 * RUNTIMES_PROCESS_BYTES_MAX);
 			entry->lost_copies = 0; /* none of them is kept */
 		}
 		if (entry->dotnet)
