@@ -133,14 +133,12 @@ static __always_inline void script_keep(struct script *script, struct script_see
 }
 
 /* The slot of a pthread key, whose number the interpreter keeps. */
-static __always_inline bool script_find_key(const struct script *script, __u64 thread, __u64 *ret)
+static __always_inline bool script_find_key(bool is_number, __u64 at, __u64 thread, __u64 *ret)
 {
-	bool is_number = script->process.state_form == SCRIPT_STATE_KEY_NUMBER;
 	__u32 key[2] = { 1 }; /* is it created, and its number */
 	__u64 block = 0;
 
-	if (is_number ? walk_read(&key[1], sizeof(key[1]), script->process.state_at)
-		      : walk_read(key, sizeof(key), script->process.state_at))
+	if (is_number ? walk_read(&key[1], sizeof(key[1]), at) : walk_read(key, sizeof(key), at))
 		return false;
 	if (!key[0] || key[1] >= SCRIPT_KEYS_MAX)
 		return false;
@@ -177,7 +175,8 @@ static __always_inline bool script_find_state(const struct script *script, __u64
 	switch (script->process.state_form) {
 	case SCRIPT_STATE_KEY:
 	case SCRIPT_STATE_KEY_NUMBER:
-		return script_find_key(script, thread, ret);
+		return script_find_key(script->process.state_form == SCRIPT_STATE_KEY_NUMBER,
+				       offset, thread, ret);
 	case SCRIPT_STATE_DYNAMIC:
 		return script_find_dynamic(script, thread, ret);
 	case SCRIPT_STATE_SLOT:
@@ -193,6 +192,21 @@ static __always_inline bool script_find_state(const struct script *script, __u64
 	}
 }
 
+/*
+ * The state of a thread that has given up the interpreter's lock: CPython from 3.12 on then leaves
+ * it to the pthread key alone. 0 = there is none.
+ */
+static __always_inline __u64 script_detached_state(const struct script *script, __u64 thread)
+{
+	__u64 key_at = script->process.key_at, at = 0;
+	__u64 slot[2] = { 0 }; /* its use, odd while the key is in use, and the value */
+
+	if (!key_at || !script_find_key(false, key_at, thread, &at) ||
+	    walk_read(slot, sizeof(slot), at - 8) || !(slot[0] & 1))
+		return 0;
+	return slot[1];
+}
+
 /* Sets script->frame to the innermost one of the thread. False when it runs nothing. */
 static __always_inline bool script_start(struct script *script, __u64 thread)
 {
@@ -200,8 +214,11 @@ static __always_inline bool script_start(struct script *script, __u64 thread)
 	__u64 at = 0, state = 0;
 
 	script->frame = 0;
-	if (!script_find_state(script, thread, &at) || walk_read(&state, sizeof(state), at) ||
-	    !state || walk_read(&at, sizeof(at), state + layout->first_frame))
+	if (!script_find_state(script, thread, &at) || walk_read(&state, sizeof(state), at))
+		return false;
+	if (!state)
+		state = script_detached_state(script, thread);
+	if (!state || walk_read(&at, sizeof(at), state + layout->first_frame))
 		return false;
 	if (layout->first_frame_hop != SCRIPT_NO_HOP &&
 	    walk_read(&at, sizeof(at), at + layout->first_frame_hop))

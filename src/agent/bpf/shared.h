@@ -235,6 +235,8 @@ struct script_process {
 	__u16 kind;	  /* enum script_kind */
 	__u16 state_form; /* enum script_state_form */
 	__u64 state_at;
+	__u64 key_at; /* the same of SCRIPT_STATE_KEY, for threads that have no state there; 0 =
+			 none; of Python */
 	union {
 		struct script_layout layout;
 		struct script_v8_layout v8;	/* SCRIPT_V8 */
@@ -560,7 +562,7 @@ _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "sta
 _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct jvm_file) == 88, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct jvm_entry) == 224, "no padding");
-_Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct script_process) == 56, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");

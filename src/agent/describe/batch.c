@@ -341,6 +341,14 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 							 : node;
 }
 
+/* Of Python alone: loops of others may have no function of their own. */
+static uint32_t add_gap(struct builder *builder, uint32_t node, const struct counted *stack)
+{
+	if (stack->script_kind != SCRIPT_PYTHON)
+		return node;
+	return add_frame(builder, node, script_gap_frame(builder->tables, SCRIPT_PYTHON));
+}
+
 static size_t splice_half(struct user_half *half)
 {
 	const struct counted *stack = half->stack;
@@ -393,8 +401,11 @@ static uint32_t add_user_half(struct builder *builder, uint32_t node, const stru
 	for (size_t i = 0; i < count; i++) {
 		size_t index = half.steps[i].index;
 
-		node = half.steps[i].is_native ? add_native(builder, node, &half, index)
-					       : add_script(builder, node, &half, index);
+		if (half.steps[i].is_gap)
+			node = add_gap(builder, node, stack);
+		else
+			node = half.steps[i].is_native ? add_native(builder, node, &half, index)
+						       : add_script(builder, node, &half, index);
 	}
 	return node;
 }

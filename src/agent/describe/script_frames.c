@@ -36,7 +36,8 @@ static const struct language {
 			    "[python]",
 			    "[python: name not read]",
 			    { "[truncated: unreadable python frame]",
-			      "[truncated: too many python frames]", IN_HEAP } },
+			      "[truncated: too many python frames]", IN_HEAP,
+			      "[guess: python frames]" } },
 	[SCRIPT_V8] = { FRAME_NODE,
 			"[javascript]",
 			"[javascript: name not read]",
@@ -481,6 +482,12 @@ uint32_t script_unread_frame(struct tables *tables, enum script_kind kind)
 {
 	runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
 	return marker(tables, cut_text(kind, SCRIPT_UNREADABLE));
+}
+
+uint32_t script_gap_frame(struct tables *tables, enum script_kind kind)
+{
+	runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
+	return marker(tables, cut_text(kind, SCRIPT_UNSURE));
 }
 
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)

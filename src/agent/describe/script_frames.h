@@ -57,6 +57,9 @@ uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtime
 /* Behind a frame of a loop of which no frame was found. */
 uint32_t script_unread_frame(struct tables *tables, enum script_kind kind);
 
+/* Behind a frame of a loop that runs functions which the thread does not list. */
+uint32_t script_gap_frame(struct tables *tables, enum script_kind kind);
+
 /* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);
 

@@ -291,6 +291,8 @@ static void look_at_script(struct runtimes *runtimes, const struct process *proc
 	script.exec_id = process->identity.exec_id;
 	if (script.state_form != SCRIPT_STATE_STATIC)
 		script.state_at += bias;
+	if (script.key_at)
+		script.key_at += bias;
 	if (script.kind == SCRIPT_RUBY)
 		script.ruby.code_start += bias;
 	else if (script.kind == SCRIPT_PHP)

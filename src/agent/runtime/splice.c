@@ -8,6 +8,7 @@ struct runs {
 	size_t count;
 	bool has_rest;	   /* the last one has no end, and is not cut */
 	bool has_base;	   /* the outermost is nothing but a mark */
+	bool is_cut;	   /* there are more */
 	bool is_elsewhere; /* those behind some run on another stack */
 };
 
@@ -43,12 +44,14 @@ static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
 		return;
 	}
 	runs->ends[runs->count++] = (uint16_t)count;
-	runs->has_rest = !(words[2 * (count - 1)] & SCRIPT_IS_CUT);
+	runs->is_cut = words[2 * (count - 1)] & SCRIPT_IS_CUT;
+	runs->has_rest = !runs->is_cut;
 }
 
 static void add(struct splicing *splicing, bool is_native, size_t index)
 {
-	splicing->steps[splicing->count++] = (struct splice_step){ is_native, (uint16_t)index };
+	splicing->steps[splicing->count++] =
+		(struct splice_step){ .is_native = is_native, .index = (uint16_t)index };
 }
 
 static void add_run(struct splicing *splicing, size_t run)
@@ -58,6 +61,11 @@ static void add_run(struct splicing *splicing, size_t run)
 	for (size_t i = splicing->runs.ends[run]; i-- > first;)
 		if (!(splicing->words[2 * i] & SCRIPT_IS_MARK))
 			add(splicing, false, i);
+}
+
+static void add_gap(struct splicing *splicing)
+{
+	splicing->steps[splicing->count++] = (struct splice_step){ .is_gap = true };
 }
 
 /* How many of the innermost loops have no run. */
@@ -71,6 +79,7 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 {
 	struct splicing splicing = { .words = words, .steps = steps };
 	size_t loops_count = 0, idle, early = 0, runs;
+	bool has_gap;
 
 	assert(script_count <= SCRIPT_FRAMES_MAX + 1);
 	find_runs(&splicing.runs, words, script_count);
@@ -83,6 +92,7 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 	idle = is_complete ? idle_loops(loops, loops_count, runs) : 0;
 	if (is_complete && runs > loops_count)
 		early = runs - loops_count; /* innermost, without a loop */
+	has_gap = is_complete && runs && !splicing.runs.is_cut && loops_count > runs + idle;
 	for (size_t run = runs; run-- > loops_count + early;)
 		add_run(&splicing, run);
 	for (size_t i = native_count, loop = loops_count; i-- > 0;) {
@@ -92,6 +102,9 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 		loop--; /* among the loops, from the innermost */
 		if (loop >= idle && loop - idle + early < runs)
 			add_run(&splicing, loop - idle + early);
+		else if (has_gap)
+			add_gap(&splicing);
+		has_gap = false;
 	}
 	for (size_t run = early; run-- > 0;)
 		add_run(&splicing, run);

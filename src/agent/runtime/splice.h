@@ -9,6 +9,7 @@
  *                               there are marks of SCRIPT_OTHER_STACK
  *   a loop more than runs       the loop of the innermost frame has not begun its run yet, or has
  *                               ended it; otherwise the outermost ones belong to other stacks
+ *                               (greenlets, other interpreters): a gap stands in the first one
  *   the outermost run is empty  no loop runs it: CPython 3.15 has a frame outside of all
  *   a run more than loops       its loop was not recognised: it is put innermost; or, where the
  *                               outermost has no end, that is of native functions that were called
@@ -23,10 +24,11 @@
 
 #include "agent/bpf/shared.h"
 
-#define SPLICE_STEPS_MAX (SAMPLE_FRAMES_MAX + SCRIPT_FRAMES_MAX + 1)
+#define SPLICE_STEPS_MAX (SAMPLE_FRAMES_MAX + SCRIPT_FRAMES_MAX + 2)
 
 struct splice_step {
 	bool is_native;
+	bool is_gap;	/* neither: here are functions that are not known */
 	uint16_t index; /* of the native frame, or of the interpreter's */
 };
 

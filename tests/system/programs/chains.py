@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with a known chain of calls, for python_test: `chains.py SHAPE SECONDS [GATE]`.
 
-Each spends its time in hot_leaf, on the lines between its two marks; the seconds are of CPU time.
+Each spends its time in its innermost function, on the lines that are marked; the seconds are of CPU time.
 Runs on CPython from 3.6 on.
 """
 import asyncio
@@ -10,6 +10,7 @@ import re
 import sys
 import threading
 import time
+import zlib
 
 
 def is_over():
@@ -96,6 +97,21 @@ def foreign():
     library = ctypes.CDLL(None)
     while not is_over():
         library.qsort((ctypes.c_int * 3)(3, 1, 2), 3, ctypes.sizeof(ctypes.c_int), called)
+
+
+def compress():
+    zlib.compress(bytes(range(256)) * 4096, 9)  # HOT
+
+
+def unlocked_by_key(value):
+    compress()
+    return value
+
+
+def unlocked():
+    """Code in C that gives up the interpreter's lock."""
+    while not is_over():
+        sorted([1, 2], key=unlocked_by_key)
 
 
 class Größe:

@@ -289,6 +289,7 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 	const struct known_version *known = find_version(version);
 	struct thread_variable state;
 	struct elf_export code_type;
+	uint64_t key = 0;
 
 	ret->script.kind = SCRIPT_PYTHON;
 	if (!add_loop(symbols, ret))
@@ -297,11 +298,13 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 		ret->problem = "unknown layout";
 	else if (!elf_exports_find(symbols, "PyCode_Type", &code_type))
 		ret->problem = "no type of code";
-	else if (!python_state_find(symbols, runtime, version, known ? known->key_at : 0, &state))
+	else if (!python_state_find(symbols, runtime, version, known ? known->key_at : 0, &state,
+				    &key))
 		ret->problem = "thread state not found";
 	if (ret->problem)
 		return;
 	ret->layout.python.code_type = code_type.address;
 	ret->script.state_form = (uint16_t)state.form;
 	ret->script.state_at = state.at;
+	ret->script.key_at = key;
 }

@@ -57,19 +57,23 @@ static bool find_key(const struct elf_exports *symbols, const struct elf_export 
 }
 
 bool python_state_find(const struct elf_exports *symbols, const struct elf_export *runtime,
-		       uint16_t version, uint64_t key_at, struct thread_variable *ret)
+		       uint16_t version, uint64_t key_at, struct thread_variable *ret,
+		       uint64_t *ret_key)
 {
 	static const char *const readers[] = { "_PyThreadState_GetCurrent",
 					       "PyThreadState_GetUnchecked",
 					       "_PyThreadState_UncheckedGet" };
+	uint64_t key;
 
+	*ret_key = 0;
 	if (version < PYTHON_VERSION(3, 7))
 		return find_key_number(symbols, ret);
+	if (!find_key(symbols, runtime, &key))
+		key = key_at ? runtime->address + key_at : 0;
+	*ret_key = key;
 	if (version >= PYTHON_VERSION(3, 12) && thread_variable_find(symbols, readers, 3, ret))
 		return true;
-	ret->form = SCRIPT_STATE_KEY;
-	if (find_key(symbols, runtime, &ret->at))
-		return true;
-	ret->at = runtime->address + key_at;
-	return key_at != 0;
+	*ret_key = 0;
+	*ret = (struct thread_variable){ SCRIPT_STATE_KEY, key };
+	return key != 0;
 }
