@@ -401,7 +401,7 @@ static __always_inline enum stack_end walk_by_call(struct walk *walk)
 	return STACK_NO_UNWIND_INFO;
 }
 
-/* Code of a file that has a table, but not for this address. */
+/* Code of a file that has no table, or none for this address. */
 WALK_APART enum stack_end walk_without_rule(struct walk *walk)
 {
 	if (walk->full) {
@@ -732,7 +732,7 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 	case RANGE_LUA:
 		return walk->has_lua ? walk_out_of_lua(walk) : walk_out_of_generated(walk);
 	case RANGE_NO_TABLE:
-		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
+		return walk_without_rule(walk);
 	case RANGE_PENDING:
 		return walk_by_guess(walk, STACK_TABLE_PENDING);
 	case RANGE_FAILED:
