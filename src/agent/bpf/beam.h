@@ -8,6 +8,9 @@
  * without a tag, and the process's first function returns to `exit`. (Where the runtime was told to
  * keep frame pointers, they have no tag either: there the walk goes by them.)
  *
+ * Code that modules share, such as that for length/1, is called without such care: its return
+ * address may have any low bits. It is the innermost word of the stack.
+ *
  * C functions run on the stack of the scheduler's thread. The code that calls one leaves its own
  * stack pointer in rbp, or in the Process; what it does after the call says in which:
  *
@@ -33,6 +36,7 @@
 
 #define BEAM_FRAME_WORDS_MAX 128
 #define BEAM_TAG 3u
+#define BEAM_SHARED_BYTES 0x10000ull /* around `exit`; 20 KB are seen */
 
 /* A C function or more may be called before what restores the stack pointer from the Process, as
  * all such code does at one place in it; farther away the other form may be that of another call.
@@ -146,11 +150,28 @@ static __always_inline bool beam_is_on_stack(const struct walk *walk)
 	return walk->beam.is_on_stack || (walk->full && walk->bx - walk->sp > BEAM_BELOW_REGISTERS);
 }
 
+/* True if it is shared code, and its return address looks like a term. */
+WALK_VERIFIED_ONCE bool beam_is_in_shared(struct walk *walk)
+{
+	__u64 word = 0;
+
+	if (!walk ||
+	    walk->pc - walk->beam.process.exit + BEAM_SHARED_BYTES > 2 * BEAM_SHARED_BYTES ||
+	    !walk_word(walk, walk->sp, &word) || !(word & BEAM_TAG) ||
+	    !walk_is_after_call(walk, word))
+		return false;
+	walk->saved.pc = word;
+	walk->cfa = walk->sp + 8;
+	return true;
+}
+
 /* Sets saved.pc and cfa; STACK_COMPLETE = there is no caller. */
 static __always_inline enum stack_end beam_find_caller(struct walk *walk)
 {
 	__u64 word = 0;
 
+	if (beam_is_in_shared(walk))
+		return STACK_ENDS;
 	walk->cfa = walk->sp;
 	WALK_KEEP_LOOP
 	for (int i = 0; i < BEAM_FRAME_WORDS_MAX; i++) {

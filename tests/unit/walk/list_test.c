@@ -31,6 +31,7 @@ static bool has_part, has_answer;
 #define GENERATED (CODE + 0x2000)
 static uint8_t generated[128];
 static bool is_v8;
+static uint64_t beam_exit;
 
 struct walk;
 static bool walk_ask(struct walk *walk);
@@ -112,6 +113,7 @@ static int set_up(void **state)
 	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
 	has_answer = is_v8 = false;
+	beam_exit = 0;
 	return 0;
 }
 
@@ -127,6 +129,8 @@ static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
 	walk->fp = fp;
 	walk->full = true;
 	walk->has_v8 = walk->notes_places = is_v8;
+	walk->has_beam = beam_exit;
+	walk->beam.process.exit = beam_exit;
 	for (bool on = walk_leaf(walk, &sample); on; on = walk_frame(walk, &sample))
 		continue;
 	return (enum stack_end)walk->end;
@@ -315,6 +319,56 @@ static void a_function_of_v8_is_left_where_it_begins_and_ends(void **state)
 	}
 }
 
+/* V8's builtins have no unwind information; few of them have a frame, but what calls them has. */
+static void code_without_information_returns_to_what_called_it(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	is_v8 = true;
+	generated[11] = 0xe8; /* call; of the size of the displacement, it ends at 16 */
+	stack[0] = GENERATED + 16;
+	stack[33] = CODE + 0x20;
+	walk_from(&walk, CODE + 0x100, STACK + 8 * 32);
+	assert_int_equal(walk.at, 3);
+	assert_int_equal(walk.places_count, 1);
+	assert_int_equal(walk.places[0].fp, STACK + 8 * 32);
+	assert_int_equal(walk.places[0].at, 1);
+}
+
+/* Code that Erlang's modules share returns to any address, their own functions to even ones. */
+static void code_that_modules_share_returns_to_its_caller(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	for (unsigned low = 0; low < 4; low++) {
+		unsigned at = 32 + low;
+
+		memset(generated, 0x90, sizeof(generated));
+		generated[at - 5] = 0xe8;
+		beam_exit = stack[3] = GENERATED;
+		stack[0] = GENERATED + at;
+		stack[1] = GENERATED + 0x32; /* a term, though it looks alike */
+		stack[2] = GENERATED + 0x48;
+		walk_from(&walk, GENERATED + 0x60, 0);
+		assert_int_equal(walk.end, STACK_COMPLETE);
+		assert_int_equal(walk.at, 3);
+		/* In a module's own code it is a term, and so it is if no call is before it. */
+		beam_exit = stack[3] = GENERATED + 0x40000;
+		walk_from(&walk, GENERATED + 0x60, 0);
+		assert_int_equal(walk.end, STACK_COMPLETE);
+		assert_int_equal(walk.at, low ? 2 : 3);
+	}
+	beam_exit = stack[3] = GENERATED;
+	generated[35 - 5] = 0x90;
+	walk_from(&walk, GENERATED + 0x60, 0);
+	assert_int_equal(walk.end, STACK_COMPLETE);
+	assert_int_equal(walk.at, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +379,8 @@ int main(void)
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
 		cmocka_unit_test_setup(the_end_of_a_stub_says_how_it_is_left, set_up),
+		cmocka_unit_test_setup(code_without_information_returns_to_what_called_it, set_up),
+		cmocka_unit_test_setup(code_that_modules_share_returns_to_its_caller, set_up),
 		cmocka_unit_test_setup(a_function_of_v8_is_left_where_it_begins_and_ends, set_up),
 	};
 
