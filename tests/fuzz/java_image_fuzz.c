@@ -99,7 +99,8 @@ static void check_code(const struct hotspot_process *process, uint64_t address)
 		if (count > JAVA_INLINED_MAX || (!code->stub && !count))
 			abort();
 		for (size_t i = 0; i < count; i++)
-			if (strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
+			if (frames[i].method &&
+			    strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
 				abort();
 	}
 	java_code_bytes(code);

@@ -297,7 +297,7 @@ static bool add_v8_place(struct builder *builder, uint32_t *node, const struct u
 			 const uint64_t *words)
 {
 	size_t native = words[0] >> SCRIPT_PLACE_SHIFT, count;
-	uint32_t frames[V8_INLINED_MAX];
+	uint32_t frames[SCRIPT_V8_FRAMES_MAX];
 
 	if (half->stack->script_kind != SCRIPT_V8 || half->natives[native] != SPLICE_GENERATED)
 		return false;

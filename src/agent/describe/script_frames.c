@@ -41,7 +41,11 @@ static const struct language {
 	[SCRIPT_V8] = { FRAME_NODE,
 			"[javascript]",
 			"[javascript: name not read]",
-			{ IN_HEAP, IN_HEAP, IN_HEAP } },
+			{ IN_HEAP, "[truncated: too many javascript frames]", IN_HEAP } },
+	[SCRIPT_HOTSPOT] = { FRAME_JVM,
+			     "[java]",
+			     "[java: name not read]",
+			     { IN_HEAP, "[truncated: too many java frames]", IN_HEAP } },
 	[SCRIPT_RUBY] = { FRAME_RUBY,
 			  "[ruby]",
 			  "[ruby: name not read]",
@@ -101,6 +105,12 @@ static enum runtime_kind runtime_of(enum script_kind kind)
 	}
 	assert(!"a kind without frames");
 	return RUNTIME_KINDS;
+}
+
+static uint32_t cut_frame(struct tables *tables, enum script_kind kind, uint64_t why)
+{
+	runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
+	return marker(tables, cut_text(kind, why));
 }
 
 static uint32_t line_of(const struct script_code *code, enum script_kind kind, int32_t position)
@@ -239,10 +249,8 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 {
 	const struct script_code *code;
 
-	if (words[0] & SCRIPT_IS_CUT) {
-		runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
-		return marker(tables, cut_text(kind, words[1]));
-	}
+	if (words[0] & SCRIPT_IS_CUT)
+		return cut_frame(tables, kind, words[1]);
 	if (kind == SCRIPT_V8 && words[0] & SCRIPT_IS_MARK)
 		return v8_other_frame(tables, runtimes, identity, words[1]);
 	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
@@ -281,7 +289,7 @@ static size_t v8_function_frame(struct tables *tables, const struct runtimes *ru
 
 size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			const struct process_identity *identity, const uint64_t *words,
-			uint64_t address, uint32_t ret[V8_INLINED_MAX])
+			uint64_t address, uint32_t ret[SCRIPT_V8_FRAMES_MAX])
 {
 	const struct v8_place *place =
 		runtimes ? runtimes_find_place(runtimes, identity, address) : NULL;
@@ -289,9 +297,12 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 
 	if (!place || !place->count || place->functions[0].shared != SCRIPT_ADDRESS(words[0]))
 		return 0;
-	for (size_t i = 0; i < place->count; i++)
+	for (size_t i = 0; i < place->count; i++) {
+		if (i == 1 && place->is_cut)
+			ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_TOO_DEEP);
 		count += v8_function_frame(tables, runtimes, identity, &place->functions[i],
 					   &ret[count]);
+	}
 	return count;
 }
 
@@ -367,8 +378,7 @@ size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
 	size_t count = 0;
 
 	if (words[0] & SCRIPT_IS_CUT || !runtimes) {
-		runtime_metrics_count(RUNTIME_LUA, RUNTIME_FRAME_CUT);
-		ret[0] = marker(tables, cut_text(SCRIPT_LUA, words[1]));
+		ret[0] = cut_frame(tables, SCRIPT_LUA, words[1]);
 		return 1;
 	}
 	name = lua_name(runtimes, identity, words, outer);
@@ -425,8 +435,7 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	size_t count;
 
 	if (words[0] & SCRIPT_IS_CUT) {
-		runtime_metrics_count(RUNTIME_HOTSPOT, RUNTIME_FRAME_CUT);
-		ret[0] = marker(tables, IN_HEAP);
+		ret[0] = cut_frame(tables, SCRIPT_HOTSPOT, SCRIPT_IN_HEAP);
 		return 1;
 	}
 	code = runtimes_find(runtimes, identity, words);
@@ -438,7 +447,8 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	}
 	count = java_frames_at(code->java, (uint32_t)words[1], frames);
 	for (size_t i = 0; i < count; i++)
-		ret[i] = java_frame(tables, &frames[i]);
+		ret[i] = frames[i].method ? java_frame(tables, &frames[i])
+					  : cut_frame(tables, SCRIPT_HOTSPOT, SCRIPT_TOO_DEEP);
 	return count;
 }
 
@@ -480,8 +490,7 @@ uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtime
 
 uint32_t script_unread_frame(struct tables *tables, enum script_kind kind)
 {
-	runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
-	return marker(tables, cut_text(kind, SCRIPT_UNREADABLE));
+	return cut_frame(tables, kind, SCRIPT_UNREADABLE);
 }
 
 uint32_t script_gap_frame(struct tables *tables, enum script_kind kind)

@@ -13,6 +13,7 @@
 #include "model/tables.h"
 
 #define SCRIPT_NO_FRAME UINT32_MAX
+#define SCRIPT_V8_FRAMES_MAX (V8_INLINED_MAX + 1)   /* and a mark */
 #define SCRIPT_LUA_FRAMES_MAX (LUA_INLINED_MAX + 1) /* and a mark */
 
 /*
@@ -37,7 +38,7 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
  */
 size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			const struct process_identity *identity, const uint64_t *words,
-			uint64_t address, uint32_t ret[V8_INLINED_MAX]);
+			uint64_t address, uint32_t ret[SCRIPT_V8_FRAMES_MAX]);
 
 /*
  * The functions of a frame of LuaJIT: one, all those that a trace has made one, or none, where it

@@ -261,6 +261,37 @@ static void test_inlined_without_recursion(void **state)
 	assert_frames(&code, 10, "outer");
 }
 
+#define DEPTH 200u
+
+/* C2 inlines method handles, and with its option any methods, a hundred deep. */
+static void test_inlined_deeply(void **state)
+{
+	char names[2][8] = { "A.outer", "A.inner" };
+	struct java_method methods[] = { { .function = names[0] }, { .function = names[1] } };
+	struct java_scope chain[DEPTH];
+	struct java_place places[] = { { 100, 120, 115 }, { 140, 160, DEPTH - 1 } };
+	struct java_code code = { .methods = methods,
+				  .methods_count = 2,
+				  .scopes = chain,
+				  .scopes_count = DEPTH,
+				  .places = places,
+				  .places_count = 2 };
+	struct java_frame frames[JAVA_INLINED_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < DEPTH; i++)
+		chain[i] = (struct java_scope){ i ? i - 1 : JAVA_NO_SCOPE, i > 0, 1 };
+	assert_int_equal(java_frames_at(&code, 110, frames), 116);
+	assert_ptr_equal(frames[0].method, &methods[1]);
+	assert_ptr_equal(frames[114].method, &methods[1]);
+	assert_ptr_equal(frames[115].method, &methods[0]);
+	/* Of too many, the compiled one and the innermost. */
+	assert_int_equal(java_frames_at(&code, 150, frames), JAVA_INLINED_MAX);
+	assert_ptr_equal(frames[JAVA_INLINED_MAX - 1].method, &methods[0]);
+	assert_null(frames[JAVA_INLINED_MAX - 2].method);
+	assert_ptr_equal(frames[JAVA_INLINED_MAX - 3].method, &methods[1]);
+}
+
 #define AT_POLL(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 #define NOPS 0x90, 0x90, 0x90, 0x90
 
@@ -315,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_loop_at_the_end_of_recursion),
 		cmocka_unit_test(test_calls_are_exact),
 		cmocka_unit_test(test_inlined_without_recursion),
+		cmocka_unit_test(test_inlined_deeply),
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_no_loops),
 	};

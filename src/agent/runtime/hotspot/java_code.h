@@ -15,7 +15,7 @@
 
 #define JAVA_PLACES_MAX 65536u
 #define JAVA_METHODS_MAX 4096u
-#define JAVA_INLINED_MAX 64u
+#define JAVA_INLINED_MAX 128u /* C2 stops a little above MaxForceInlineLevel, 100 */
 #define JAVA_NO_SCOPE UINT32_MAX
 #define JAVA_DEBUG_BYTES_MAX ((uint32_t)4 << 20)
 

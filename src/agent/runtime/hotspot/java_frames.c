@@ -5,21 +5,29 @@
 
 #define NO_BCI UINT32_MAX
 
-/* Without a scope: the compiled method alone. */
+static struct java_frame frame_of(const struct java_code *code, const struct java_scope *at)
+{
+	const struct java_method *method = &code->methods[at->method];
+
+	/* before the first bytecode */
+	return (struct java_frame){ method,
+				    java_method_line(method, at->bci == NO_BCI ? 0 : at->bci) };
+}
+
+/* Without a scope: the compiled method alone. Of too many, those inside of it are missing. */
 static size_t read_chain(const struct java_code *code, uint32_t scope,
 			 struct java_frame ret[JAVA_INLINED_MAX])
 {
+	const struct java_scope *scopes = code->scopes;
 	size_t count = 0;
 
-	for (; scope != JAVA_NO_SCOPE && count < JAVA_INLINED_MAX;
-	     scope = code->scopes[scope].outer) {
-		const struct java_scope *at = &code->scopes[scope];
-		const struct java_method *method = &code->methods[at->method];
+	for (; scope != JAVA_NO_SCOPE; scope = scopes[scope].outer) {
+		bool is_last = scopes[scope].outer == JAVA_NO_SCOPE;
 
-		/* before the first bytecode */
-		ret[count++] = (struct java_frame){
-			method, java_method_line(method, at->bci == NO_BCI ? 0 : at->bci)
-		};
+		if (count < JAVA_INLINED_MAX - 2 || is_last)
+			ret[count++] = frame_of(code, &scopes[scope]);
+		else if (count == JAVA_INLINED_MAX - 2)
+			ret[count++] = (struct java_frame){ NULL, 0 };
 	}
 	if (!count)
 		ret[count++] = (struct java_frame){ code->methods, 0 };

@@ -12,8 +12,8 @@
 #include "agent/runtime/hotspot/java_code.h"
 
 struct java_frame {
-	const struct java_method *method;
-	uint32_t line; /* 0 = not known */
+	const struct java_method *method; /* NULL = some are missing here */
+	uint32_t line;			  /* 0 = not known */
 };
 
 /* Innermost first, of a position as in bpf/jvm.h; returns how many. */
