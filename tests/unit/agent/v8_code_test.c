@@ -103,13 +103,18 @@ static uint64_t script_of(const char *name)
 	return object(SCRIPT, (uint64_t[]){ narrow(SOURCE), narrow(name), 0 }, 3);
 }
 
-static uint64_t scope_of(uint64_t name, uint64_t inferred, uint32_t position)
+static uint64_t scope_of_kind(uint32_t kind, uint64_t name, uint64_t inferred, uint32_t position)
 {
 	return object(SCOPE,
-		      (uint64_t[]){ NUMBER(SCOPE_FLAGS), NUMBER(1), NUMBER(2), narrow("x"),
-				    narrow("y"), NUMBER(7), NUMBER(7), name, NUMBER(-1), inferred,
-				    NUMBER(position), NUMBER(position + 5) },
+		      (uint64_t[]){ NUMBER(SCOPE_FLAGS | kind << 17), NUMBER(1), NUMBER(2),
+				    narrow("x"), narrow("y"), NUMBER(7), NUMBER(7), name,
+				    NUMBER(-1), inferred, NUMBER(position), NUMBER(position + 5) },
 		      12);
+}
+
+static uint64_t scope_of(uint64_t name, uint64_t inferred, uint32_t position)
+{
+	return scope_of_kind(0, name, inferred, position);
 }
 
 static uint64_t shared_of(uint64_t name, uint64_t script)
@@ -153,6 +158,20 @@ static void without_a_name_it_is_what_it_was_assigned_to(void **state)
 	check(shared_of(scope_of(0, narrow(""), 17), script), "(anonymous)", "/srv/app.js", 2);
 	/* Not compiled: the name stands for the scope. */
 	check(shared_of(narrow("lazy"), script), "lazy", "/srv/app.js", 0);
+}
+
+static void initializers_of_classes_are_not_called_as_the_class(void **state)
+{
+	static const char *const names[] = { "<instance_members_initializer>",
+					     "<static_initializer>", "<static_initializer>" };
+	uint64_t script = script_of("/srv/app.js");
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		check(shared_of(scope_of_kind(24 + i, narrow(""), narrow("Cart"), 34), script),
+		      names[i], "/srv/app.js", 3);
+	check(shared_of(scope_of_kind(23, narrow(""), narrow("Cart"), 34), script), "Cart",
+	      "/srv/app.js", 3);
 }
 
 /* Scopes of V8 before 10 say where the receiver is, if the function uses it. */
@@ -269,6 +288,7 @@ static void what_is_no_function_is_refused(void **state)
 /* ---- optimized code ---- */
 
 #define CODE_BYTES 64u
+#define DEPTH_MAX 200u /* of inlining */
 
 /* Of a place in the script, and an inlining, counted from 0; -1 = none. */
 static uint64_t position(uint32_t place, int32_t inlining)
@@ -294,7 +314,7 @@ static void put_step(uint8_t **to, uint32_t bytes, uint64_t from, uint64_t posit
 
 static uint64_t bytes_of(const uint8_t *bytes, size_t count)
 {
-	uint64_t words[40] = { length(count) };
+	uint64_t words[1 + 2 * DEPTH_MAX] = { length(count) };
 
 	assert_true(count <= sizeof(words) - 8);
 	memcpy(words + 1, bytes, count);
@@ -320,34 +340,40 @@ static uint64_t positions_of_code(void)
 	return bytes_of(bytes, (size_t)(end - bytes));
 }
 
-/* outer calls middle (34), which calls inner (53). */
-static struct made make_code(void)
+/* Code with these source positions, from which `inlinings` lead to middle (1) and inner (0). */
+static struct made make_code_with(uint64_t (*positions)(void), const uint64_t *inlinings,
+				  size_t bytes)
 {
-	uint64_t script = script_of("/srv/app.js"), head, literals, inlinings, code;
-	const uint64_t calls[] = { position(20, -1), 1, position(35, 0), 0 };
+	uint64_t script = script_of("/srv/app.js"), head, literals, code;
 	struct made made = { .outer = shared_of(scope_of(narrow("outer"), 0, 17), script),
 			     .middle = shared_of(scope_of(narrow("middle"), 0, 34), script),
 			     .inner = shared_of(scope_of(narrow("inner"), 0, 53), script) };
 
 	literals =
 		object(ARRAY, (uint64_t[]){ length(2), (made.inner + 1) | 2, made.middle + 1 }, 3);
-	inlinings = bytes_of((const uint8_t *)calls, sizeof(calls));
 	made.data = object(ARRAY,
 			   (uint64_t[]){ length(9), 0, NUMBER(2), literals, 0, 0, 0, made.outer + 1,
-					 inlinings, NUMBER(60) },
+					 bytes_of((const uint8_t *)inlinings, bytes), NUMBER(60) },
 			   10);
 	while ((BASE + used + 24 + 16) % 32)
 		used += 8;
 	made.start = BASE + used + 24 + 16;
 	head = object(HEAD, (uint64_t[1 + CODE_BYTES / 8]){ 0 }, 1 + CODE_BYTES / 8);
-	code = object(
-		CODE,
-		(uint64_t[]){ 0, made.data, positions_of_code(), head, made.start, 0, CODE_BYTES },
-		7);
+	code = object(CODE,
+		      (uint64_t[]){ 0, made.data, positions(), head, made.start, 0, CODE_BYTES },
+		      7);
 	memcpy(image + (head - 1 - BASE) + 8, &code, sizeof(code));
 	made.code = code - 1;
 	used = IMAGE_BYTES;
 	return made;
+}
+
+/* outer calls middle (34), which calls inner (53). */
+static struct made make_code(void)
+{
+	const uint64_t calls[] = { position(20, -1), 1, position(35, 0), 0 };
+
+	return make_code_with(positions_of_code, calls, sizeof(calls));
 }
 
 /* The functions at an offset of the code, from the outermost on, and their lines. */
@@ -389,6 +415,90 @@ static void inlined_functions_are_those_of_the_last_position(void **state)
 	check_place(&made, 40, 1, made.outer, 2);
 	check_place(&made, CODE_BYTES - 1, 1, made.outer, 2);
 	check_place(&made, CODE_BYTES, 0, 0, 0); /* behind the code */
+}
+
+static uint32_t depth;
+
+static uint64_t position_of_the_deepest(void)
+{
+	uint8_t bytes[16], *end = bytes;
+
+	put_step(&end, 4, 0, position(53, (int32_t)depth - 1));
+	return bytes_of(bytes, (size_t)(end - bytes));
+}
+
+/* inner, within as many others as `depth` says. */
+static struct v8_place *read_deep_place(struct made *ret)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	struct v8_place *place;
+	uint64_t calls[2 * DEPTH_MAX];
+
+	for (uint32_t i = 0; i < depth; i++) {
+		calls[2 * i] = position(i ? 35 : 20, (int32_t)i - 1);
+		calls[2 * i + 1] = i + 1 < depth;
+	}
+	*ret = make_code_with(position_of_the_deepest, calls, 2 * sizeof(calls[0]) * depth);
+	place = v8_optimized_read(&memory, &layout, &lines, 1, ret->start + 8);
+	v8_lines_fini(&lines);
+	return place;
+}
+
+/* outer calls middle, which calls outer, which calls inner. */
+static void a_function_that_is_inlined_into_itself_has_no_literal(void **state)
+{
+	const uint64_t calls[] = { position(20, -1), 1, position(34, 0), UINT32_MAX,
+				   position(53, 1),  0 };
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	struct v8_place *place;
+	struct made made;
+
+	(void)state;
+	depth = 3;
+	made = make_code_with(position_of_the_deepest, calls, sizeof(calls));
+	place = v8_optimized_read(&memory, &layout, &lines, 1, made.start + 8);
+	assert_int_equal(place->count, 4);
+	assert_int_equal(place->functions[0].shared, made.outer);
+	assert_int_equal(place->functions[1].shared, made.middle);
+	assert_int_equal(place->functions[2].shared, made.outer);
+	assert_int_equal(place->functions[3].shared, made.inner);
+	free(place);
+	v8_lines_fini(&lines);
+}
+/* Small functions are inlined into each other as long as V8's budget for a function lasts. */
+static void functions_that_are_inlined_deeply_are_all_there(void **state)
+{
+	struct made made;
+	struct v8_place *place;
+
+	(void)state;
+	depth = V8_INLINED_MAX - 1;
+	place = read_deep_place(&made);
+	assert_int_equal(place->count, depth + 1);
+	assert_false(place->is_cut);
+	assert_int_equal(place->functions[0].shared, made.outer);
+	assert_int_equal(place->functions[1].shared, made.middle);
+	assert_int_equal(place->functions[depth].shared, made.inner);
+	free(place);
+}
+
+static void of_too_many_inlined_functions_the_innermost_are_there(void **state)
+{
+	struct made made;
+	struct v8_place *place;
+
+	(void)state;
+	depth = DEPTH_MAX;
+	place = read_deep_place(&made);
+	assert_int_equal(place->count, V8_INLINED_MAX);
+	assert_true(place->is_cut);
+	assert_int_equal(place->functions[0].shared, made.outer);
+	assert_int_equal(place->functions[0].line, 2);
+	assert_int_equal(place->functions[V8_INLINED_MAX - 1].shared, made.inner);
+	assert_int_equal(place->functions[V8_INLINED_MAX - 1].line, 5);
+	free(place);
 }
 
 /* The name of a function is read with the proof that came with its place. */
@@ -465,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(names_and_lines_are_those_of_the_scope, setup),
 		cmocka_unit_test_setup(without_a_name_it_is_what_it_was_assigned_to, setup),
+		cmocka_unit_test_setup(initializers_of_classes_are_not_called_as_the_class, setup),
 		cmocka_unit_test_setup(older_scopes_have_a_word_for_the_receiver, setup),
 		cmocka_unit_test_setup(files_of_modules_are_paths, setup),
 		cmocka_unit_test_setup(functions_of_v8_have_no_file, setup),
@@ -474,6 +585,11 @@ int main(void)
 		cmocka_unit_test_setup(a_source_at_the_place_of_another_has_its_own_lines, setup),
 		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
 		cmocka_unit_test_setup(inlined_functions_are_those_of_the_last_position, setup),
+		cmocka_unit_test_setup(a_function_that_is_inlined_into_itself_has_no_literal,
+				       setup),
+		cmocka_unit_test_setup(functions_that_are_inlined_deeply_are_all_there, setup),
+		cmocka_unit_test_setup(of_too_many_inlined_functions_the_innermost_are_there,
+				       setup),
 		cmocka_unit_test_setup(the_proof_of_an_inlined_function_is_that_of_its_name, setup),
 		cmocka_unit_test_setup(by_pages_a_place_takes_few_reads, setup),
 		cmocka_unit_test_setup(optimized_code_that_makes_no_sense_has_no_functions, setup),

@@ -24,6 +24,13 @@
 #define SCOPE_HAS_CLASS_VARIABLE(flags) ((flags) >> 10 & 1)
 #define SCOPE_HAS_FUNCTION(flags) (((flags) >> 12 & 3) != 0)
 #define SCOPE_HAS_INFERRED_NAME(flags) ((flags) >> 14 & 1)
+#define SCOPE_FUNCTION_KIND(flags) ((flags) >> 17 & 31)
+
+/* Functions with the fields and blocks of a class: of an object; of the class, where V8 knows two.
+ */
+#define KIND_OF_MEMBERS 24u
+#define KIND_OF_STATIC 25u
+#define KIND_OF_STATIC_LATER 26u
 
 #define POSITION_NONE UINT32_MAX
 
@@ -83,10 +90,23 @@ static uint32_t position_of(uint64_t word)
 							      : POSITION_NONE;
 }
 
+/* From 12 on these have no name, and were "assigned" to the class; V8 calls them so by their kind.
+ */
+static const char *initializer_name(uint32_t flags)
+{
+	uint32_t kind = SCOPE_FUNCTION_KIND(flags);
+
+	if (kind == KIND_OF_MEMBERS)
+		return "<instance_members_initializer>";
+	return kind == KIND_OF_STATIC || kind == KIND_OF_STATIC_LATER ? "<static_initializer>"
+								      : NULL;
+}
+
 /* What the scope says of its function: its name, or else what it was assigned to; and its place. */
 static void read_scope(const struct source *source, uint64_t scope, struct identity *ret)
 {
 	uint64_t words[SCOPE_WORDS_MAX], at, position;
+	const char *initializer;
 	uint32_t flags, next;
 
 	if (!find_scope_rest(source, scope, &flags, &at) ||
@@ -99,6 +119,9 @@ static void read_scope(const struct source *source, uint64_t scope, struct ident
 		v8_text_read(source->memory, source->layout, words[next], &ret->name);
 		next += 2;
 	}
+	initializer = initializer_name(flags);
+	if (!ret->name.len && initializer)
+		strbuf_add_text(&ret->name, initializer);
 	if (SCOPE_HAS_INFERRED_NAME(flags)) {
 		if (!ret->name.len)
 			v8_text_read(source->memory, source->layout, words[next], &ret->name);

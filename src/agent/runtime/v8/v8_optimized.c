@@ -21,9 +21,11 @@
 #define POSITION_PLACE(position) ((uint32_t)((position) >> 1) & 0x3fffffffu)
 #define POSITION_INLINING(position) ((uint32_t)((position) >> 31) & 0xffffu)
 
+#define NO_LITERAL (-1)
+
 struct inlining {
-	uint64_t call; /* a source position */
-	int32_t function;
+	uint64_t call;	  /* a source position */
+	int32_t function; /* a literal */
 	uint32_t reserved;
 };
 
@@ -189,18 +191,28 @@ static bool find_position(const struct optimized *code, uint64_t offset, uint64_
 	return found;
 }
 
+/* The function of a literal; without one it is that which was compiled, inlined into itself. */
+static bool find_inlined_function(const struct optimized *code, int32_t literal, uint64_t *ret)
+{
+	if (literal == NO_LITERAL) {
+		*ret = code->function;
+		return true;
+	}
+	if (literal < 0 || (uint32_t)literal >= code->literals_count ||
+	    !read_element(code, code->literals, (uint32_t)literal, ret))
+		return false;
+	*ret &= ~(uint64_t)WEAK;
+	return v8_type(code->memory, code->layout, *ret) == code->layout->type_shared;
+}
+
 static bool find_inlining(const struct optimized *code, uint32_t number, struct inlining *ret,
 			  uint64_t *ret_function)
 {
 	uint64_t at = code->inlinings - 1 + ARRAY_HEAD_BYTES;
 
-	if (!number || number > code->inlinings_count ||
-	    !memory_read(code->memory, at + (number - 1ull) * sizeof(*ret), ret, sizeof(*ret)) ||
-	    ret->function < 0 || (uint32_t)ret->function >= code->literals_count ||
-	    !read_element(code, code->literals, (uint32_t)ret->function, ret_function))
-		return false;
-	*ret_function &= ~(uint64_t)WEAK;
-	return v8_type(code->memory, code->layout, *ret_function) == code->layout->type_shared;
+	return number && number <= code->inlinings_count &&
+	       memory_read(code->memory, at + (number - 1ull) * sizeof(*ret), ret, sizeof(*ret)) &&
+	       find_inlined_function(code, ret->function, ret_function);
 }
 
 static bool read_function(const struct optimized *code, struct v8_lines *lines, uint64_t process,
@@ -218,22 +230,27 @@ static bool read_function(const struct optimized *code, struct v8_lines *lines, 
 	return true;
 }
 
-/* From the innermost function on; 0 = something does not fit. */
+/*
+ * From the innermost function on; 0 = something does not fit. A function is inlined after the one
+ * that it is inlined into, so that numbers fall.
+ */
 static size_t collect(const struct optimized *code, struct v8_lines *lines, uint64_t process,
-		      uint64_t position, struct v8_function ret[V8_INLINED_MAX])
+		      uint64_t position, struct v8_function ret[V8_INLINED_MAX], bool *ret_is_cut)
 {
 	size_t count = 0;
 
-	while (POSITION_INLINING(position)) {
+	for (uint32_t number = POSITION_INLINING(position), next; number; number = next) {
 		struct inlining inlining;
 		uint64_t shared;
 
-		if (count + 1 == V8_INLINED_MAX ||
-		    !find_inlining(code, POSITION_INLINING(position), &inlining, &shared) ||
-		    !read_function(code, lines, process, shared, position, &ret[count]))
+		if (!find_inlining(code, number, &inlining, &shared))
+			return 0;
+		next = POSITION_INLINING(inlining.call);
+		*ret_is_cut = count + 1 == V8_INLINED_MAX;
+		if (next >= number || (!*ret_is_cut && !read_function(code, lines, process, shared,
+								      position, &ret[count++])))
 			return 0;
 		position = inlining.call;
-		count++;
 	}
 	return read_function(code, lines, process, code->function, position, &ret[count])
 		       ? count + 1
@@ -241,7 +258,8 @@ static size_t collect(const struct optimized *code, struct v8_lines *lines, uint
 }
 
 static size_t read_functions(struct optimized *code, struct v8_lines *lines, uint64_t process,
-			     uint64_t address, struct v8_function ret[V8_INLINED_MAX])
+			     uint64_t address, struct v8_function ret[V8_INLINED_MAX],
+			     bool *ret_is_cut)
 {
 	const struct v8_layout *layout = code->layout;
 	uint64_t at, data, position = 0;
@@ -252,7 +270,7 @@ static size_t read_functions(struct optimized *code, struct v8_lines *lines, uin
 	    !read_data(code, data))
 		return 0;
 	find_position(code, address - code->start, &position);
-	return collect(code, lines, process, position, ret);
+	return collect(code, lines, process, position, ret, ret_is_cut);
 }
 
 struct v8_place *v8_optimized_read(const struct memory_reader *memory,
@@ -261,10 +279,12 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 {
 	struct optimized code = { .memory = memory, .layout = layout };
 	struct v8_function functions[V8_INLINED_MAX];
-	size_t count = read_functions(&code, lines, process, address, functions);
+	bool is_cut = false;
+	size_t count = read_functions(&code, lines, process, address, functions, &is_cut);
 	struct v8_place *place = mem_calloc(1, sizeof(*place) + count * sizeof(functions[0]));
 
 	place->count = count;
+	place->is_cut = is_cut;
 	for (size_t i = 0; i < count; i++)
 		place->functions[i] = functions[count - 1 - i];
 	return place;

@@ -12,7 +12,8 @@
  * of all code that it optimizes; an instruction has that of the last one at or before it.
  *
  * The head is recognised as an object whose map is that of code, and whose Code says that its
- * instructions begin right after it. At most V8_CODE_BYTES_MAX are searched.
+ * instructions begin right after it. At most V8_CODE_BYTES_MAX are searched. Of more than
+ * V8_INLINED_MAX functions, those next to the compiled one are left out.
  *
  * Layouts: V8's src/objects/code.h, instruction-stream.h, deoptimization-data.h;
  * src/codegen/source-position.h and source-position-table.cc.
@@ -22,13 +23,14 @@
 #ifndef FIRN_AGENT_RUNTIME_V8_V8_OPTIMIZED_H
 #define FIRN_AGENT_RUNTIME_V8_V8_OPTIMIZED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/runtime/memory_reader.h"
 #include "agent/runtime/v8/v8_lines.h"
 
 #define V8_CODE_BYTES_MAX (1u << 20)
-#define V8_INLINED_MAX 32 /* functions at one place, the compiled one included */
+#define V8_INLINED_MAX 128 /* functions at one place, the compiled one included */
 
 struct v8_function {
 	uint64_t shared; /* address of what its closures share, which v8_code reads */
@@ -39,6 +41,7 @@ struct v8_function {
 /* The functions that run at an address; count 0 = it is no optimized code. */
 struct v8_place {
 	size_t count;
+	bool is_cut;			/* some are missing behind the first */
 	struct v8_function functions[]; /* outermost first */
 };
 
