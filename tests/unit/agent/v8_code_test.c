@@ -168,9 +168,9 @@ static void initializers_of_classes_are_not_called_as_the_class(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
-		check(shared_of(scope_of_kind(24 + i, narrow(""), narrow("Cart"), 34), script),
+		check(shared_of(scope_of_kind(24 + i, narrow("Cart"), narrow(""), 34), script),
 		      names[i], "/srv/app.js", 3);
-	check(shared_of(scope_of_kind(23, narrow(""), narrow("Cart"), 34), script), "Cart",
+	check(shared_of(scope_of_kind(23, narrow("Cart"), narrow(""), 34), script), "Cart",
 	      "/srv/app.js", 3);
 }
 

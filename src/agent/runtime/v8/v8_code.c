@@ -115,13 +115,14 @@ static void read_scope(const struct source *source, uint64_t scope, struct ident
 	next = SCOPE_HAS_CLASS_VARIABLE(flags);
 	if (source->layout->scope_has_receiver)
 		next += SCOPE_RECEIVER(flags) == 1 || SCOPE_RECEIVER(flags) == 2;
+	initializer = initializer_name(flags);
+	if (initializer)
+		strbuf_add_text(&ret->name, initializer);
 	if (SCOPE_HAS_FUNCTION(flags)) {
-		v8_text_read(source->memory, source->layout, words[next], &ret->name);
+		if (!initializer)
+			v8_text_read(source->memory, source->layout, words[next], &ret->name);
 		next += 2;
 	}
-	initializer = initializer_name(flags);
-	if (!ret->name.len && initializer)
-		strbuf_add_text(&ret->name, initializer);
 	if (SCOPE_HAS_INFERRED_NAME(flags)) {
 		if (!ret->name.len)
 			v8_text_read(source->memory, source->layout, words[next], &ret->name);
