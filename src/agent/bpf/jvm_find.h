@@ -17,6 +17,12 @@
 #define JVM_SEGMENT_SHIFT_MAX 16u
 #define JVM_SETTLE_NS 1000000000ull /* from when all is there until nothing changes any more */
 
+/* Other CPUs read an entry while it is written: `is_settled` last, and first there. */
+static __always_inline void jvm_in_order(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
 static __always_inline bool jvm_word_at(__u64 address, __u64 *ret)
 {
 	return address && !walk_read(ret, sizeof(*ret), address) && *ret;
@@ -122,6 +128,7 @@ static __always_inline void find_jvm_code(struct walk *walk, struct jvm_entry *e
 		entry->whole_at_ns = now_ns;
 	} else if (now_ns - entry->whole_at_ns > JVM_SETTLE_NS) {
 		entry->process = walk->jvm.process;
+		jvm_in_order();
 		entry->is_settled = 1;
 	}
 }

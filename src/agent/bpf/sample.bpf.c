@@ -484,14 +484,17 @@ WALK_APART void renew_space(struct task_struct *task, struct scratch *scratch,
 WALK_APART void prepare_jvm(struct walk *walk, const struct record_head *head)
 {
 	struct jvm_entry *entry = bpf_map_lookup_elem(&jvm_processes, &head->tgid);
+	bool is_settled;
 
 	jvm_start(&walk->jvm);
 	walk->has_jvm = entry && entry->process.start_ns == head->process_start_ns &&
 			entry->process.exec_id == head->exec_id;
 	if (!walk->has_jvm)
 		return;
+	is_settled = entry->is_settled;
+	jvm_in_order();
 	walk->jvm.process = entry->process;
-	if (entry->roots.heaps && !entry->is_settled)
+	if (entry->roots.heaps && !is_settled)
 		find_jvm_code(walk, entry, head->at_ns);
 	walk->has_jvm = walk->jvm.process.bytes != 0;
 }
@@ -1057,6 +1060,18 @@ static __always_inline void read_process(struct record_head *head, struct task_s
 	bpf_probe_read_kernel(head->process_name, SAMPLE_NAME_BYTES, &leader->comm);
 }
 
+/* True if the last sample of the thread was of another image, or is long ago. */
+static __always_inline bool note_image(struct description *known, const struct record_head *head)
+{
+	bool is_new = known->head.tgid != head->tgid || known->head.exec_id != head->exec_id ||
+		      known->head.process_start_ns != head->process_start_ns;
+
+	known->head.tgid = head->tgid;
+	known->head.exec_id = head->exec_id;
+	known->head.process_start_ns = head->process_start_ns;
+	return is_new;
+}
+
 /*
  * In place of sample_cpu for kernels without bpf_loop. Those before 5.13 load no program in which
  * anything is called back, whether it is reached or not; so this is one of its own.
@@ -1076,6 +1091,7 @@ int sample_by_pointer(struct perf_context *ctx)
 	counts->of[COUNTER_SAMPLES]++;
 	sample = sample_at_hand(scratch);
 	read_process(&sample->head, task);
+	scratch->has_news = note_image(description_of(scratch, sample->head.tid), &sample->head);
 	sample->head.at_ns = started_ns;
 	sample->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);

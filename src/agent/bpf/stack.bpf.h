@@ -84,7 +84,7 @@ static long look_behind_hole(__u32 index, void *data)
  * A page in the middle of a stack was never touched: some function keeps a large array there that
  * it does not use. Keeps what is behind that. False when there is nothing.
  */
-static __always_inline bool keep_behind_hole(struct stack_record *record)
+WALK_APART bool keep_behind_hole(struct stack_record *record)
 {
 	if (record->bytes > STACK_RECORD_BYTES - WALK_PAGE_BYTES)
 		return false;
@@ -95,25 +95,53 @@ static __always_inline bool keep_behind_hole(struct stack_record *record)
 }
 
 /* Keeps what the chain of frame pointers leads to outside of what is kept. */
-static __always_inline void keep_far(struct stack_record *record)
+WALK_APART bool keep_by_pointers(struct stack_record *record)
 {
 	__u64 pointer;
 
-	if (keep_behind_hole(record))
-		return;
 	record->far_start = record->fp;
 	bpf_loop(STACK_POINTERS_MAX, follow_pointer, &record, 0);
 	pointer = record->far_start & ~7ull;
 	if (pointer - record->start < record->bytes || pointer < 2 * WALK_PAGE_BYTES)
-		return;
+		return false;
 	if (record->bytes > STACK_RECORD_BYTES - STACK_FAR_BYTES)
 		record->bytes = STACK_RECORD_BYTES - STACK_FAR_BYTES;
 	record->far_start = pointer - STACK_FAR_BELOW;
 	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES, keep_far_page, &record, 0);
 	if (record->far_bytes)
-		return;
+		return true;
 	record->far_start = pointer; /* what is below is not there */
 	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES, keep_far_page, &record, 0);
+	return record->far_bytes;
+}
+
+static __always_inline __u64 go_register(const struct stack_record *record)
+{
+	return record->registers[WALK_REGISTER_AT >> 4 * GO_REGISTER_G & 15];
+}
+
+/* Whether the thread runs Go: g -> m -> g0 -> m. */
+WALK_APART bool is_go(const struct stack_record *record)
+{
+	__u64 g = go_register(record), m = 0, g0 = 0, back = 0;
+
+	return g && !walk_read(&m, sizeof(m), g + GO_G_M) && m &&
+	       !walk_read(&g0, sizeof(g0), m + GO_M_G0) && g0 &&
+	       !walk_read(&back, sizeof(back), g0 + GO_G_M) && back == m;
+}
+
+/*
+ * Keeps where the stack goes on. A stack of Go's runtime lies among other memory, of which some
+ * pages were never touched either: what is behind them is no part of it.
+ */
+static __always_inline void keep_far(struct stack_record *record)
+{
+	bool by_pointers = is_go(record);
+
+	if (by_pointers && keep_by_pointers(record))
+		return;
+	if (!keep_behind_hole(record) && !by_pointers)
+		keep_by_pointers(record);
 }
 
 /* Keeps a word that is no stack. Returns it, or 0. */
@@ -247,8 +275,7 @@ static __always_inline void keep_jvm(struct stack_record *record, struct walk *w
 /* What leads from the runtime's stack to the goroutine's, if it is Go: see walk_to_goroutine. */
 static __always_inline void keep_goroutine(struct stack_record *record)
 {
-	__u64 g = record->registers[WALK_REGISTER_AT >> 4 * GO_REGISTER_G & 15];
-	__u64 m, g0, current;
+	__u64 g = go_register(record), m, g0, current;
 
 	record->apart_count = 0;
 	if (!g || !(m = keep_apart(record, g + GO_G_M)) ||
