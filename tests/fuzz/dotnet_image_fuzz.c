@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process's memory that is not what CoreCLR keeps there: looks at it end, within their bounds,
- * and what they find is consistent. The first bytes choose the version and what is wanted.
+ * A process's memory that is not what CoreCLR or Mono keeps there: looks at it end, within their
+ * bounds, and what they find is consistent. The first bytes choose the version and what is wanted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,15 @@
 #include "agent/bpf/table.h"
 #include "agent/runtime/dotnet/dotnet_process.h"
 #include "agent/runtime/dotnet/metadata.h"
+#include "agent/runtime/dotnet/mono_methods.h"
 #include "agent/runtime/dotnet/unwind_info.h"
 #include "image_fuzz.h"
+#include "mono_image_6.h"
 
 #define WANTED 8u
+#define IS_10 1u
+#define IS_MONO 2u
+#define METHOD_NAME_MAX (METADATA_NAME_MAX > MONO_NAME_MAX ? METADATA_NAME_MAX : MONO_NAME_MAX)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +28,7 @@ static void check_function(const struct dotnet_process *process, uint64_t addres
 	if (!function)
 		return;
 	if (address < function->start || address >= function->end ||
-	    (function->name && strlen(function->name) > METADATA_NAME_MAX))
+	    (function->name && strlen(function->name) > METHOD_NAME_MAX))
 		abort();
 	for (uint32_t i = 1; i < function->rows_count; i++)
 		if (function->rows[i].offset <= function->rows[i - 1].offset)
@@ -53,7 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + 2 * WANTED)
 		return 0;
-	symbols.major = data[0] & 1 ? 10 : 8;
+	symbols.major = data[0] & IS_10 ? 10 : 8;
+	if (data[0] & IS_MONO)
+		symbols.mono = (struct mono_symbols)MONO_SYMBOLS;
 	for (size_t i = 0; i < WANTED; i++)
 		wanted[i] = BASE + data[1 + 2 * i] + 256u * data[2 + 2 * i];
 	image = data + 1 + 2 * WANTED;

@@ -328,8 +328,11 @@ struct jvm_blob {
 
 /*
  * Generated code that the agent has unwind rows of, such as .NET's: one line of a table (table.h)
- * for each CODE_LINE_BYTES, with neither listed rules nor far rows.
+ * for each CODE_LINE_BYTES, with neither listed rules nor far rows. rbx is not followed; with the
+ * flag of a listed rule its bits belong to the place of the caller's rbp.
  */
+#define CODE_RULE_FAR TABLE_RULE_LISTED
+#define CODE_RULE_FAR_FP(rule) ((rule) >> 11 & 255u)
 #define CODE_LINE_SHIFT 7
 #define CODE_LINE_BYTES (1u << CODE_LINE_SHIFT)
 #define CODE_NEWS_NS 10000000ull  /* a CPU wakes the agent for unknown code this often at most */

@@ -697,6 +697,26 @@ static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 }
 
+/* Generated code that saves rbp far from the CFA. */
+WALK_APART enum stack_end walk_by_far_row(struct walk *walk, __u32 row)
+{
+	bool by_fp = TABLE_RULE_BY_FP(row);
+
+	trail_break(&walk->trail);
+	if (by_fp && !walk->fp_known)
+		return STACK_UNSUPPORTED_RULE;
+	walk->cfa = (by_fp ? walk->fp : walk->sp) + 8ull * TABLE_RULE_CFA(row);
+	if (walk->cfa <= walk->sp && !by_fp)
+		return STACK_BAD_ADDRESS;
+	if (!walk_word(walk, walk->cfa - 8 - 8ull * CODE_RULE_FAR_FP(row), &walk->saved.fp) ||
+	    !walk_word(walk, walk->cfa - 8, &walk->saved.pc))
+		return STACK_UNREADABLE;
+	walk->fp_known = true;
+	walk->bx_known = false;
+	walk->by_table++;
+	return walk_arrive(walk, true);
+}
+
 /* By the row that the agent has made of what the runtime says of its code, where there is one. */
 WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 {
@@ -710,6 +730,8 @@ WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 					  TABLE_ROW_KEY(walk->pc & (CODE_LINE_BYTES - 1)))];
 	if (TABLE_RULE_IS_BARE(row))
 		return walk_out_of_generated(walk);
+	if (row & CODE_RULE_FAR)
+		return walk_by_far_row(walk, row);
 	return walk_by_row(walk, row);
 }
 

@@ -2,9 +2,11 @@
 #include "agent/runtime/runtime_file.h"
 
 #include <elf.h>
+#include <string.h>
 
 #include "agent/runtime/beam/beam_file.h"
 #include "agent/runtime/dotnet/dotnet_file.h"
+#include "agent/runtime/dotnet/mono_file.h"
 #include "agent/runtime/function_parts.h"
 #include "agent/runtime/hotspot/hotspot_file.h"
 #include "agent/runtime/lua/lua_file.h"
@@ -27,6 +29,7 @@ static const struct {
 	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
 	{ "rb_iseq_eval_main", RUNTIME_RUBY },
 	{ "g_dacTable", RUNTIME_DOTNET },
+	{ MONO_MARK, RUNTIME_DOTNET },
 	{ "execute_ex", RUNTIME_PHP },
 	{ "etp_otp_release", RUNTIME_BEAM },
 	{ "luaJIT_setmode", RUNTIME_LUA },
@@ -100,6 +103,8 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 			ruby_file_read(&symbols, file);
 		else if (marks[i].kind == RUNTIME_PHP)
 			php_file_read(&symbols, &mark, file);
+		else if (marks[i].kind == RUNTIME_DOTNET && !strcmp(marks[i].symbol, MONO_MARK))
+			mono_file_read(&symbols, file);
 		else if (marks[i].kind == RUNTIME_DOTNET)
 			dotnet_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_LUA)

@@ -5,6 +5,7 @@
 
 #include "codec/elf/cfi_expression.h"
 
+#define CFA_MONO_ADVANCE_LOC DW_CFA_low_user
 #define REFILL_BYTES 1024    /* asked for at once */
 #define INSTRUCTION_BYTES 32 /* none is longer without its expression: opcode, two LEB128 */
 #define EXPRESSION_BYTES_MAX 512
@@ -567,6 +568,9 @@ static int step_extended(struct run *run, uint8_t op, int *ret_status, struct er
 		return recall(run);
 	case DW_CFA_GNU_args_size: /* of no use for unwinding by CFA */
 		return cfi_read_uleb(&run->at, run->end, &ignored) ? STEP_OK : STEP_MALFORMED;
+	case CFA_MONO_ADVANCE_LOC:
+		return run->program->mark ? advance_to(run, run->program->mark, ret_status)
+					  : STEP_MALFORMED;
 	case DW_CFA_AARCH64_negate_ra_state: /* elsewhere GNU_window_save, of SPARC alone */
 		if (!run->program->registers->is_arm64)
 			return STEP_MALFORMED;

@@ -4,7 +4,8 @@
  *
  * Follows the registers that a stack walk needs: CFA, return address, frame pointer, stack
  * pointer, and on arm64 whether the return address is signed. Part of cfi.h, which finds the
- * programs. Terms: DWARF 5, section 6.4.2; the vendors' opcodes: LSB 5, AArch64 DWARF ABI.
+ * programs. Terms: DWARF 5, section 6.4.2; the vendors' opcodes: LSB 5, AArch64 DWARF ABI, and
+ * mono/mini/mini-unwind.h of Mono.
  */
 #ifndef FIRN_CODEC_ELF_CFI_PROGRAM_H
 #define FIRN_CODEC_ELF_CFI_PROGRAM_H
@@ -51,6 +52,7 @@ struct cfi_program {
 	uint8_t pointer_encoding;
 	const struct cfi_state *initial; /* NULL for a CIE's own instructions */
 	uint64_t address, address_end;	 /* of the function */
+	uint64_t mark;			 /* where Mono's own instruction advances to; 0 = nowhere */
 	uint32_t rule_flags;		 /* enum unwind_rule_flag that hold for all rows */
 };
 

@@ -80,10 +80,13 @@ static inline long walk_read_registers(__u64 *to)
 	return -1;
 }
 
+/* What is known of the generated code. */
+static struct code_line known_line;
+static bool has_line;
+
 static inline const struct code_line *walk_code_line(const struct code_line_key *key)
 {
-	(void)key;
-	return NULL;
+	return key->line == GENERATED >> CODE_LINE_SHIFT ? &known_line : NULL;
 }
 
 static inline void walk_copy(void *to, __u32 bytes, const void *from)
@@ -112,7 +115,7 @@ static int set_up(void **state)
 	memset(stack, 0, sizeof(stack));
 	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
-	has_answer = is_v8 = false;
+	has_answer = is_v8 = has_line = false;
 	beam_exit = 0;
 	return 0;
 }
@@ -131,6 +134,7 @@ static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
 	walk->has_v8 = walk->notes_places = is_v8;
 	walk->has_beam = beam_exit;
 	walk->beam.process.exit = beam_exit;
+	walk->has_code = has_line;
 	for (bool on = walk_leaf(walk, &sample); on; on = walk_frame(walk, &sample))
 		continue;
 	return (enum stack_end)walk->end;
@@ -213,6 +217,32 @@ static void the_way_out_of_generated_code_is_a_guess(void **state)
 	assert_int_equal(walk.at, 2);
 	/* The next walk begins anew. */
 	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_COMPLETE);
+}
+
+/* Rows of generated code may name a place of the caller's frame pointer that other rows cannot. */
+static void generated_code_may_save_the_frame_pointer_far_away(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	has_line = true;
+	memset(&known_line, 0xff, sizeof(known_line)); /* TABLE_ROW_UNUSED */
+	known_line.rows[0] = TABLE_ROW(0, CODE_RULE_FAR | 28u << 1 | 21u << 11);
+	stack[27] = GENERATED + 0x10; /* under the CFA, rsp + 28 words */
+	stack[27 - 21] = 0x1234;
+	assert_int_equal(walk_from(&walk, GENERATED, 1), STACK_COMPLETE);
+	assert_int_equal(walk.at, 2);
+	assert_int_equal(walk.fp, 0x1234);
+	/* Without the flag some of the bits are the place of rbx. */
+	known_line.rows[0] = TABLE_ROW(0, 28u << 1 | 21u << 11);
+	stack[27 - 5] = 0x5678;
+	assert_int_equal(walk_from(&walk, GENERATED, 1), STACK_COMPLETE);
+	assert_int_equal(walk.fp, 0x5678);
+	/* Where no row says anything it stays a guess. */
+	known_line.rows[0] = TABLE_ROW(0, 0);
+	stack[1] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, GENERATED, STACK), STACK_GUESSED_POINTER);
 }
 
 /* CPython's trampolines keep no frame pointer, but what follows their call says all. */
@@ -378,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup(a_table_that_is_not_to_be_had_is_no_table_to_come, set_up),
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
+		cmocka_unit_test_setup(generated_code_may_save_the_frame_pointer_far_away, set_up),
 		cmocka_unit_test_setup(the_end_of_a_stub_says_how_it_is_left, set_up),
 		cmocka_unit_test_setup(code_without_information_returns_to_what_called_it, set_up),
 		cmocka_unit_test_setup(code_that_modules_share_returns_to_its_caller, set_up),

@@ -8,12 +8,14 @@
 #define FIRN_AGENT_RUNTIME_DOTNET_DOTNET_LAYOUT_H
 
 #include "agent/runtime/code_memory.h"
+#include "agent/runtime/dotnet/mono_layout.h"
 
 /* Virtual addresses in a binary; 0 = the binary does not have it. */
 struct dotnet_symbols {
 	uint64_t dac;	   /* g_dacTable: its first word is where the map of code ranges is */
 	uint64_t contract; /* DotNetRuntimeContractDescriptor */
 	uint32_t major;
+	struct mono_symbols mono; /* in place of the others */
 };
 
 struct dotnet_layout {

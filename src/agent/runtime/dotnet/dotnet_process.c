@@ -9,7 +9,9 @@
 #include "agent/runtime/dotnet/dotnet_image.h"
 #include "agent/runtime/dotnet/dotnet_sections.h"
 #include "agent/runtime/dotnet/metadata.h"
+#include "agent/runtime/dotnet/mono_methods.h"
 #include "agent/runtime/dotnet/unwind_info.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/order/bisect.h"
 
@@ -20,6 +22,7 @@
 #define MODULES_MAX 4096u
 #define IMAGES_MAX 2048u
 #define NOTHING_MAX 4096u
+#define MONO_METHODS_FEW 16u /* of a runtime that starts */
 
 #define BUCKET_BYTES 32u /* of code, for each nibble of the map */
 #define NIBBLES 8u
@@ -48,6 +51,7 @@ struct dotnet_process {
 	bool is_known;
 	struct dotnet_layout layout;
 	uint64_t map;
+	uint64_t unwinds; /* of Mono, a variable */
 	struct dotnet_sections sections;
 	struct functions functions; /* by start */
 	uint64_t code_bytes;
@@ -67,6 +71,7 @@ struct look {
 	struct functions found; /* new ones */
 	struct code_row rows[UNWIND_INFO_ROWS_MAX];
 	uint8_t *code; /* CODE_READ_BYTES_MAX */
+	struct mono_rows *mono_rows;
 };
 
 struct dotnet_process *dotnet_process_new(const struct dotnet_symbols *symbols, uint64_t bias,
@@ -124,7 +129,8 @@ const struct dotnet_function *dotnet_process_find(const struct dotnet_process *p
 
 bool dotnet_process_has(const struct dotnet_process *process, uint64_t address)
 {
-	return dotnet_sections_find(&process->sections, address);
+	return dotnet_sections_find(&process->sections, address) ||
+	       find(&process->functions, address);
 }
 
 bool dotnet_process_has_stub(const struct dotnet_process *process, uint64_t address)
@@ -245,6 +251,13 @@ static struct dotnet_function *add_function(struct look *look, uint64_t start, u
 	return function;
 }
 
+static void keep_rows(struct dotnet_function *function, const struct code_row *rows, size_t count)
+{
+	function->rows = mem_new_array(struct code_row, count);
+	memcpy(function->rows, rows, count * sizeof(*function->rows));
+	function->rows_count = (uint32_t)count;
+}
+
 static void read_rows(struct look *look, struct dotnet_function *function, uint64_t info_at)
 {
 	uint8_t info[UNWIND_INFO_BYTES_MAX];
@@ -259,11 +272,8 @@ static void read_rows(struct look *look, struct dotnet_function *function, uint6
 	    !code_memory_read(look->memory, function->start, look->code, code_len))
 		return;
 	count = unwind_info_rows(info, unwind_info_bytes(info), look->code, code_len, look->rows);
-	if (!count)
-		return;
-	function->rows = mem_new_array(struct code_row, count);
-	memcpy(function->rows, look->rows, count * sizeof(*function->rows));
-	function->rows_count = (uint32_t)count;
+	if (count)
+		keep_rows(function, look->rows, count);
 }
 
 /* A method and its funclets, by what it says of them: relative to where the section begins. */
@@ -400,6 +410,64 @@ static void take_wanted(struct look *look, uint64_t address)
 		take_image_function(look, section, address);
 }
 
+/* ---- Mono ---- */
+
+static bool is_mono(const struct dotnet_process *process)
+{
+	return process->symbols.mono.root_domain;
+}
+
+static uint64_t owner_of(const struct mono_method *method)
+{
+	return hash_mix(hash_mix(method->info, method->method), method->end);
+}
+
+static char *name_of_mono(struct look *look, const struct mono_method *method)
+{
+	char name[MONO_NAME_MAX];
+
+	if (method->is_trampoline)
+		return mem_strndup("[stub]", strlen("[stub]"));
+	if (!mono_method_name(look->memory, &look->process->symbols.mono, method, name))
+		return NULL;
+	return mem_strndup(name, strlen(name));
+}
+
+static void take_mono_method(struct look *look, const struct mono_method *method)
+{
+	struct dotnet_process *process = look->process;
+	struct dotnet_function *function;
+
+	if (keep_known(look, method->start, owner_of(method)) ||
+	    !has_room(look, method->end - method->start))
+		return;
+	function = add_function(look, method->start, method->end, owner_of(method));
+	function->name = name_of_mono(look, method);
+	if (mono_method_rows(look->memory, &process->symbols.mono, process->unwinds, method,
+			     look->mono_rows))
+		keep_rows(function, look->mono_rows->rows, look->mono_rows->count);
+}
+
+/* If its table changed meanwhile, what was not seen may still be there. */
+static enum dotnet_answer take_mono(struct look *look)
+{
+	struct dotnet_process *process = look->process;
+	const struct mono_symbols *symbols = &process->symbols.mono;
+	struct mono_methods methods = { 0 };
+	enum dotnet_answer answer =
+		mono_methods_read(look->memory, symbols, process->bias, &methods);
+
+	if (answer == DOTNET_ANSWERED && !process->unwinds &&
+	    !mono_unwinds_find(look->memory, symbols, process->bias, &process->unwinds))
+		answer = methods.count < MONO_METHODS_FEW ? DOTNET_NOT_YET : DOTNET_UNKNOWN;
+	for (size_t i = 0; i < methods.count && answer == DOTNET_ANSWERED; i++)
+		take_mono_method(look, &methods.items[i]);
+	for (size_t i = 0; i < process->functions.count && !methods.is_whole; i++)
+		process->functions.items[i].is_seen = true;
+	mono_methods_fini(&methods);
+	return answer;
+}
+
 /* ---- a look ---- */
 
 static enum dotnet_answer know(struct look *look)
@@ -410,7 +478,9 @@ static enum dotnet_answer know(struct look *look)
 
 	if (process->is_known)
 		return answer;
-	if (symbols->contract && symbols->major >= 10) {
+	if (is_mono(process)) {
+		process->map = symbols->mono.root_domain + process->bias;
+	} else if (symbols->contract && symbols->major >= 10) {
 		answer = dotnet_contract_read(look->memory, symbols->contract + process->bias,
 					      &process->layout, &process->map);
 	} else {
@@ -535,6 +605,21 @@ static void give_up(struct look *look)
 		process->functions.items[i].is_seen = false;
 }
 
+static enum dotnet_answer look_at_mono(struct look *look, const uint64_t *wanted, size_t count)
+{
+	struct dotnet_process *process = look->process;
+	enum dotnet_answer answer = take_mono(look);
+
+	if (answer != DOTNET_ANSWERED || !is_alive(look)) {
+		give_up(look);
+		return answer;
+	}
+	remove_gone(process);
+	add_found(look);
+	note_nothing(process, wanted, count);
+	return answer;
+}
+
 static void look_at_all(struct look *look, const uint64_t *wanted, size_t count)
 {
 	struct dotnet_process *process = look->process;
@@ -569,12 +654,16 @@ enum dotnet_answer dotnet_process_read(struct dotnet_process *process,
 	code_lines_clear(&process->lines);
 	look.memory = code_memory_new(memory);
 	look.code = mem_calloc(CODE_READ_BYTES_MAX, 1);
+	look.mono_rows = mem_new(struct mono_rows);
 	answer = know(&look);
-	if (answer == DOTNET_ANSWERED)
+	if (answer == DOTNET_ANSWERED && is_mono(process))
+		answer = look_at_mono(&look, wanted, count);
+	else if (answer == DOTNET_ANSWERED)
 		look_at_all(&look, wanted, count);
 	code_lines_make(&process->lines, process->functions.items, process->functions.count);
 	free(look.found.items);
 	free(look.code);
+	free(look.mono_rows);
 	free(look.memory);
 	return answer;
 }
