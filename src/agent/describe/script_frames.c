@@ -495,8 +495,7 @@ uint32_t script_unread_frame(struct tables *tables, enum script_kind kind)
 
 uint32_t script_gap_frame(struct tables *tables, enum script_kind kind)
 {
-	runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
-	return marker(tables, cut_text(kind, SCRIPT_UNSURE));
+	return cut_frame(tables, kind, SCRIPT_UNSURE);
 }
 
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
