@@ -36,7 +36,11 @@ def callbacks():
 
 
 def dive(depth):
-    return dive(depth - 1) if depth else hot_leaf()
+    if depth:
+        return dive(depth - 1)
+    for _ in range(10):  # to go so deep costs some hosts as much as one call
+        hot_leaf()
+    return depth
 
 
 def recursion():
