@@ -156,7 +156,7 @@ test("an empty range says so and offers where data is", () => withPage({}, async
 
 test("an error shows the server's words, keeps the old picture, and can be retried",
 	() => withPage({}, async (page, complaints) => {
-		await open(page);
+		await open(page, "?live=0");
 		const { root } = await firn(page, "profile");
 		const resting = { status: 500, json: { error: "the store is resting", code: "internal" } };
 		await page.route("**/api/v1/query?*", (route) => route.fulfill(resting));

@@ -508,13 +508,13 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 	    process->exec_id != head->exec_id)
 		return;
 	if (process->kind == SCRIPT_RUBY) {
-		walk->entry_start = process->ruby.code_start;
-		walk->entry_bytes = process->ruby.code_bytes;
+		walk->entry.start = process->ruby.code_start;
+		walk->entry.bytes = process->ruby.code_bytes;
 	} else if (process->kind == SCRIPT_PHP) {
-		walk->entry_start = process->php.code_start;
-		walk->entry_bytes = process->php.code_bytes;
-		walk->entry_words = process->php.entry_words;
-		walk->entry_fp_words = process->php.fp_words;
+		walk->entry.start = process->php.code_start;
+		walk->entry.bytes = process->php.code_bytes;
+		walk->entry.words = process->php.entry_words;
+		walk->entry.fp_words = process->php.fp_words;
 	} else if (process->kind == SCRIPT_LUA) {
 		lua_prepare(walk, &process->lua);
 	}
@@ -574,8 +574,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	walk->notes_places = description_of(scratch, walk->thread)->has_script;
 	walk_start(walk);
 	walk->has_jvm = false;
-	walk->entry_bytes = 0;
-	walk->entry_words = 0;
+	walk->entry = (struct code_entry){ 0 };
 	walk->has_lua = walk->has_v8 = false;
 	if (walk->notes_places)
 		prepare_entry(walk, &sample->head);
@@ -864,6 +863,8 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 		keep_calls(record);
 	if (walk->has_jvm) {
 		keep_jvm(record, walk);
+	} else if (record->entry.bytes) {
+		bpf_loop((record->bytes + record->far_bytes) / 8, keep_call_of_entry, &record, 0);
 	} else if (may_have_generated(walk)) {
 		keep_code(record, record->pc);
 		bpf_loop((record->bytes + record->far_bytes) / 8, keep_code_of_word, &record, 0);

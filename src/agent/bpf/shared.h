@@ -424,6 +424,12 @@ struct stack_apart {
 
 #define STACK_BLOBS_MAX 32u /* a power of two */
 
+/* An interpreter's code that enters generated code without frame pointers; 0 bytes: none. */
+struct code_entry {
+	__u64 start, bytes;
+	__u32 words, fp_words; /* as in script_php_layout; 0: generated code has its own frame */
+};
+
 /* Of the frame where the walk of a copied stack begins. */
 enum stack_state {
 	STACK_STATE_FULL = 1, /* all its registers are known: it is the interrupted one */
@@ -452,7 +458,8 @@ struct stack_record {
 	__u64 far_start, far_bytes;
 	/*
 	 * What a walk reads that is no stack: the code that comes after calls in generated code,
-	 * where it says how its frame is left, and what names a goroutine's stack.
+	 * where it says how its frame is left, or before returns to what entered such code, and
+	 * what names a goroutine's stack.
 	 */
 	__u64 apart_count;
 	/*
@@ -462,12 +469,13 @@ struct stack_record {
 	__u32 state;		       /* enum stack_state */
 	__u32 frames_kept, noted_kept; /* user frames of the sample, and those of them with words */
 	__u32 blobs_count;
+	struct code_entry entry;
 	struct jvm_process jvm; /* 0 bytes: it is none */
 	struct jvm_blob blobs[STACK_BLOBS_MAX];
 	__u64 words[STACK_RECORD_WORDS_MAX];
 };
 
-#define STACK_RECORD_HEADER_BYTES (320 + 176 + 40 * STACK_BLOBS_MAX)
+#define STACK_RECORD_HEADER_BYTES (320 + 24 + 176 + 40 * STACK_BLOBS_MAX)
 
 /* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {

@@ -191,6 +191,17 @@ static long keep_code_of_word(__u32 index, void *data)
 	return record->apart_count >= STACK_APART_MAX;
 }
 
+/* bpf_loop callback: of each word that may be a return to what entered generated code. */
+static long keep_call_of_entry(__u32 index, void *data)
+{
+	struct stack_record *record = *(struct stack_record **)data;
+	__u64 word = record->words[row_masked(index, STACK_RECORD_BYTES / 8 - 1)];
+
+	if (word - record->entry.start < record->entry.bytes)
+		keep_apart(record, word - sizeof(__u64)); /* see walk_is_after_call */
+	return record->apart_count >= STACK_APART_MAX;
+}
+
 /* What keep_jvm_word works with. */
 struct keep_context {
 	struct stack_record *record;
@@ -303,6 +314,7 @@ static __always_inline void begin_stack(struct stack_record *record, const struc
 	record->fp = walk->fp;
 	record->bx = walk->bx;
 	record->frames_kept = record->noted_kept = record->blobs_count = 0;
+	record->entry = walk->entry;
 	record->jvm.bytes = 0;
 	if (walk->has_jvm) {
 		record->state = walk->pause.state;

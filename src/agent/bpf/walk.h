@@ -600,14 +600,14 @@ WALK_VERIFIED_ONCE enum stack_end walk_out_of_loop(struct walk *walk)
 	if (!walk)
 		return STACK_UNREADABLE;
 	trail_break(&walk->trail);
-	walk->cfa = walk->sp + 8ull * walk->entry_words;
+	walk->cfa = walk->sp + 8ull * walk->entry.words;
 	WALK_KEEP_LOOP
 	for (int i = 0; i < WALK_LOOP_WORDS; i++) {
 		if (!walk_word(walk, walk->cfa, &walk->saved.pc))
 			return STACK_UNREADABLE;
-		if (walk->saved.pc - walk->entry_start < walk->entry_bytes &&
+		if (walk->saved.pc - walk->entry.start < walk->entry.bytes &&
 		    walk_is_after_call(walk, walk->saved.pc)) {
-			if (!walk_word(walk, walk->cfa - 8ull * walk->entry_fp_words,
+			if (!walk_word(walk, walk->cfa - 8ull * walk->entry.fp_words,
 				       &walk->saved.fp))
 				return STACK_UNREADABLE;
 			walk->cfa += 8;
@@ -636,7 +636,7 @@ WALK_VERIFIED_ONCE enum stack_end walk_out_to_entry(struct walk *walk)
 		walk->saved.fp = walk->fp;
 		if (!walk_word(walk, walk->cfa, &walk->saved.pc))
 			return STACK_UNREADABLE;
-		if (walk->saved.pc - walk->entry_start < walk->entry_bytes &&
+		if (walk->saved.pc - walk->entry.start < walk->entry.bytes &&
 		    walk_is_after_call(walk, walk->saved.pc)) {
 			/* Newer compilers save the frame pointer and use it. */
 			if (walk->fp_known && walk->fp == walk->cfa - 8 &&
@@ -685,8 +685,8 @@ static __always_inline __u32 walk_row_of_end(__u64 code)
  */
 static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 {
-	if (walk->entry_bytes)
-		return walk->entry_words ? walk_out_of_loop(walk) : walk_out_to_entry(walk);
+	if (walk->entry.bytes)
+		return walk->entry.words ? walk_out_of_loop(walk) : walk_out_to_entry(walk);
 	if (!walk_read(&walk->code, sizeof(walk->code), walk->pc + walk->after_call)) {
 		__u32 row = walk_row_of_end(walk->code);
 
@@ -768,7 +768,7 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 	case RANGE_JVM:
 		return walk_out_of_jvm(walk);
 	default: /* no code, or generated just now */
-		if (walk->entry_words)
+		if (walk->entry.words)
 			return walk_out_of_loop(walk);
 		return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 	}

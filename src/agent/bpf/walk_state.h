@@ -124,9 +124,7 @@ struct walk {
 	struct space_mapping mapping;	 /* the last one found */
 	struct walk_span brief;		 /* of generated code, which holds in this walk alone */
 	__u64 code;
-	/* Code that enters generated code without frame pointers; 0 bytes: none. By the user. */
-	__u64 entry_start, entry_bytes;
-	__u32 entry_words, entry_fp_words; /* as in script_php_layout; 0: it has its own frame */
+	struct code_entry entry; /* by the user */
 	struct walk_pause pause;
 	bool notes_places; /* set by the user */
 	__u32 places_count;

@@ -320,6 +320,7 @@ static enum stack_end walk_stack(struct second_walk *second, const struct stack_
 	walk->by_generated = stack->state & STACK_STATE_BY_GENERATED;
 	walk->at = second->sample.kernel_count + stack->frames_kept;
 	walk->room -= stack->frames_kept;
+	walk->entry = stack->entry;
 	walk->has_jvm = stack->jvm.bytes != 0;
 	walk->jvm.process = stack->jvm;
 	walk->jvm.kept = stack->blobs;
@@ -395,10 +396,6 @@ bool second_walk_run(struct second_walk *second, const struct stack_record *stac
 		return false;
 	if (!is_last && looks_outdated(end, sample))
 		return false;
-	/* How their code is left only the program in the kernel knows: what it found stays. */
-	if (second->walk.by_generated &&
-	    (sample->script_kind == SCRIPT_PHP || sample->script_kind == SCRIPT_RUBY))
-		return true;
 	replace_user_half(second, sample);
 	replace_noted(second, stack, sample);
 	return true;

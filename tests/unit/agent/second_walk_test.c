@@ -406,6 +406,28 @@ static void generated_code_is_left_by_what_it_runs_next(void **state)
 	assert_int_equal(world.sample.frames[3], PROGRAM + 0x200);
 }
 
+#define CODE_OF_CALL (0xe8ull << 24) /* call, whose four bytes come last */
+
+/* Ruby's compiled code runs in the frame of the call that entered it, whatever lies below that. */
+static void compiled_code_of_ruby_is_left_by_the_call_that_entered_it(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.stack.fp = 8;
+	world.sample.script_kind = SCRIPT_RUBY;
+	world.stack.entry = (struct code_entry){ .start = PROGRAM, .bytes = 0x1000 };
+	world.stack.words[1] = GENERATED + 0x101;
+	world.stack.words[2] = PROGRAM + 0x333;
+	put_apart(PROGRAM + 0x333 - 8, 0);
+	put_apart(PROGRAM + 0x201 - 8, CODE_OF_CALL);
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 4);
+	assert_int_equal(world.sample.frames[2], GENERATED + 0x100);
+	assert_int_equal(world.sample.frames[3], PROGRAM + 0x200);
+	assert_int_equal(world.sample.script_words, 2);
+}
+
 static void mappings_that_are_not_known_are_waited_for(void **state)
 {
 	(void)state;
@@ -616,6 +638,7 @@ int main(void)
 		TEST(a_table_that_makes_no_sense_does_no_harm),
 		TEST(a_stack_goes_on_where_it_was_switched_from),
 		TEST(generated_code_is_left_by_what_it_runs_next),
+		TEST(compiled_code_of_ruby_is_left_by_the_call_that_entered_it),
 		TEST(frames_of_hotspot_go_on_where_a_table_was_missing),
 		TEST(code_of_hotspot_that_was_not_copied_is_not_guessed_at),
 		TEST(mappings_that_are_not_known_are_waited_for),
