@@ -138,6 +138,41 @@ static __always_inline bool script_lua_fits(struct script *script, __u64 base, _
 	return true;
 }
 
+/* Takes the base of the frame that made a call in Lua, of the instruction before `link`. */
+static __always_inline bool script_lua_caller(const struct script *script, __u64 link, __u64 *ret)
+{
+	__u32 call = 0;
+
+	if (walk_read(&call, sizeof(call), link - 4))
+		return false;
+	*ret = script->frame - 8 * (2 + (__u64)(call >> 8 & 0xff));
+	return *ret < script->frame;
+}
+
+/* Whether `link`, of the frame at hand, leads to the one outside. Reads that, if it is Lua's. */
+static __always_inline bool script_lua_leads_out(struct script *script, __u64 link)
+{
+	__u64 outer = 0;
+
+	if (link & 3)
+		return (link & ~LUA_LINK_KIND) <= script->frame - script->lua.low;
+	return script_lua_caller(script, link, &outer) && script_lua_is_base(&script->lua, outer) &&
+	       script_lua_read(script, outer) && script_lua_has(script, link);
+}
+
+/*
+ * The base that fits is that of a function which calls itself, before the link is written: what
+ * calls runs still. Any other function's base would not fit then.
+ */
+static __always_inline void script_lua_leave_unlinked(struct script *script)
+{
+	__u64 outer = 0, pc = script->lua.pc;
+
+	if (!script_lua_leads_out(script, script->words[LUA_WORD_LINK]) &&
+	    script_lua_leads_out(script, pc) && script_lua_caller(script, pc, &outer))
+		script->frame = outer;
+}
+
 /* Words of a frame, a mark or a cut: at most two of them in one step. */
 static __always_inline void script_lua_note(struct script *script, struct sample *sample,
 					    __u64 first, __u64 second)
@@ -172,8 +207,10 @@ static __always_inline bool script_lua_look(struct script *script,
 					    __u64 base, __u64 trace_base)
 {
 	/* Also on the way into a trace, and when it was left. */
-	if (!place->is_compiled && script_lua_fits(script, place->base, place->pc))
+	if (!place->is_compiled && script_lua_fits(script, place->base, place->pc)) {
+		script_lua_leave_unlinked(script);
 		return true;
+	}
 	if (trace_base) {
 		script->frame = trace_base;
 		script->lua.pc = 0;
@@ -292,7 +329,6 @@ static __always_inline bool script_lua_go_out(struct script *script, __u64 *ret)
 {
 	struct script_lua *lua = &script->lua;
 	__u64 link = script->words[LUA_WORD_LINK], kind = link & LUA_LINK_KIND;
-	__u32 call = 0;
 
 	lua->is_inner = kind == LUA_VARIABLE; /* the same function's arguments */
 	if (kind & 3) {
@@ -301,9 +337,8 @@ static __always_inline bool script_lua_go_out(struct script *script, __u64 *ret)
 		if (kind != LUA_CONTINUES)
 			lua->pc = 0;
 	} else {
-		if (walk_read(&call, sizeof(call), link - 4))
+		if (!script_lua_caller(script, link, ret))
 			return false;
-		*ret = script->frame - 8 * (2 + (__u64)(call >> 8 & 0xff));
 		lua->pc = link;
 	}
 	return *ret < script->frame;

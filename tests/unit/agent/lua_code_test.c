@@ -384,6 +384,31 @@ static void a_base_that_is_not_certain_says_so(void **state)
 	check_word(1, code, SCRIPT_ENDS_RUN, 2);
 }
 
+/* A function calls itself, and has its new base, but has not written the link there. */
+static void a_call_of_itself_without_its_link_has_not_begun(void **state)
+{
+	static const uint64_t left_there[] = { 0, 0x400c000000000000ull, 0xffffffffffffffffull,
+					       0x400c000000000001ull, 40 << 3 | 1 };
+
+	for (size_t i = 0; i < sizeof(left_there) / sizeof(left_there[0]); i++) {
+		uint64_t code, function;
+
+		setup(state);
+		code = prototype(&shop);
+		function = function_of(code, false);
+		put_thread();
+		put_frame(4, function, 2 << 3 | 1);
+		put_frame(7, function, left_there[i]);
+		add_place(slot_at(7), code + 104 + 4 * 3);
+		assert_int_equal(walk(), 1);
+		check_word(0, code, SCRIPT_ENDS_RUN, 2);
+		put_frame(7, function, code + 104 + 4 * 3);
+		assert_int_equal(walk(), 2);
+		check_word(0, code, 0, 2);
+		check_word(1, code, SCRIPT_ENDS_RUN, 2);
+	}
+}
+
 static void arguments_continuations_and_traces(void **state)
 {
 	uint64_t code, function, trace;
@@ -440,6 +465,7 @@ int main(void)
 		cmocka_unit_test_setup(traces_have_the_functions_that_they_inline, setup),
 		cmocka_unit_test_setup(runs_end_where_c_has_called, setup),
 		cmocka_unit_test_setup(a_base_that_is_not_certain_says_so, setup),
+		cmocka_unit_test_setup(a_call_of_itself_without_its_link_has_not_begun, setup),
 		cmocka_unit_test_setup(arguments_continuations_and_traces, setup),
 		cmocka_unit_test_setup(circles_and_deep_stacks_are_cut, setup),
 	};
