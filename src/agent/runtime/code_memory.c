@@ -7,7 +7,7 @@
 
 struct code_memory *code_memory_new(const struct memory_reader *memory)
 {
-	struct code_memory *made = mem_new(struct code_memory);
+	struct code_memory *made = mem_realloc(NULL, 1, sizeof(*made));
 
 	code_memory_begin(made, memory);
 	return made;

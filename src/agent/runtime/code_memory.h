@@ -26,7 +26,7 @@ struct code_memory {
 	uint8_t pages[CODE_MEMORY_PAGES][CODE_MEMORY_PAGE];
 };
 
-/* The cache is never refreshed: make a new one for each look, or begin again. */
+/* The cache is never refreshed: make a new one for each look (free() it), or begin again. */
 struct code_memory *code_memory_new(const struct memory_reader *memory);
 
 /* Forgets all pages, and reads this memory from now on. `memory` may be zero bytes before. */
