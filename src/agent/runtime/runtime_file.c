@@ -2,7 +2,6 @@
 #include "agent/runtime/runtime_file.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include "agent/runtime/beam/beam_file.h"
 #include "agent/runtime/dotnet/dotnet_file.h"
@@ -18,25 +17,6 @@
 #include "agent/runtime/v8/v8_file.h"
 #include "base/mem.h"
 
-static const struct {
-	const char *symbol;
-	enum runtime_kind kind;
-} marks[] = {
-	{ "_PyRuntime", RUNTIME_PYTHON },
-	{ "_PyThreadState_Current", RUNTIME_PYTHON }, /* before 3.7 */
-	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT },
-	{ "v8dbg_off_fp_function", RUNTIME_V8 },
-	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
-	{ "rb_iseq_eval_main", RUNTIME_RUBY },
-	{ "g_dacTable", RUNTIME_DOTNET },
-	{ MONO_MARK, RUNTIME_DOTNET },
-	{ "execute_ex", RUNTIME_PHP },
-	{ "etp_otp_release", RUNTIME_BEAM },
-	{ "luaJIT_setmode", RUNTIME_LUA },
-	{ "lua_ident", RUNTIME_PUC },
-	{ "Perl_runops_standard", RUNTIME_PERL },
-};
-
 const char *runtime_kind_name(enum runtime_kind kind)
 {
 	static const char *const names[RUNTIME_KINDS] = { "python",  "hotspot", "v8",	"ruby",
@@ -44,15 +24,6 @@ const char *runtime_kind_name(enum runtime_kind kind)
 							  "puc-lua", "perl" };
 
 	return names[kind];
-}
-
-static void read_hotspot(const struct elf_exports *symbols, struct runtime_file *ret)
-{
-	ret->source = "vm_structs";
-	if (!vm_symbols_find(symbols, &ret->layout.hotspot))
-		ret->problem = "unknown layout";
-	else if (!hotspot_file_read(symbols, &ret->layout.hotspot, &ret->jvm))
-		ret->jvm = (struct jvm_file){ 0 };
 }
 
 static bool add_range(struct runtime_file *file, const struct elf_exports *symbols,
@@ -82,43 +53,57 @@ bool runtime_file_add_loop(struct runtime_file *file, const struct elf_exports *
 	return true;
 }
 
+static void read_hotspot(const struct elf_exports *symbols, const struct elf_export *mark,
+			 struct runtime_file *ret)
+{
+	(void)mark;
+	ret->source = "vm_structs";
+	if (!vm_symbols_find(symbols, &ret->layout.hotspot))
+		ret->problem = "unknown layout";
+	else if (!hotspot_file_read(symbols, &ret->layout.hotspot, &ret->jvm))
+		ret->jvm = (struct jvm_file){ 0 };
+}
+
+/* A symbol that only this runtime exports, and what reads the rest of its file. */
+static const struct mark {
+	const char *symbol;
+	enum runtime_kind kind;
+	void (*read)(const struct elf_exports *symbols, const struct elf_export *mark,
+		     struct runtime_file *ret);
+} marks[] = {
+	{ "_PyRuntime", RUNTIME_PYTHON, python_file_read },
+	{ "_PyThreadState_Current", RUNTIME_PYTHON, python_file_read }, /* before 3.7 */
+	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT, read_hotspot },
+	{ "v8dbg_off_fp_function", RUNTIME_V8, v8_file_read },
+	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8, v8_file_read },
+	{ "rb_iseq_eval_main", RUNTIME_RUBY, ruby_file_read },
+	{ "g_dacTable", RUNTIME_DOTNET, dotnet_file_read },
+	{ "mono_jit_info_get_code_start", RUNTIME_DOTNET, mono_file_read },
+	{ "execute_ex", RUNTIME_PHP, php_file_read },
+	{ "etp_otp_release", RUNTIME_BEAM, beam_file_read },
+	{ "luaJIT_setmode", RUNTIME_LUA, lua_file_read },
+	{ "lua_ident", RUNTIME_PUC, puc_file_read },
+	{ "Perl_runops_standard", RUNTIME_PERL, perl_file_read },
+};
+
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 {
-	struct runtime_file *file = NULL;
 	struct elf_exports symbols;
-	struct elf_export mark;
+	struct elf_export symbol;
 
 	if (info->machine != EM_X86_64 || !elf_exports_open(&symbols, fd, info))
 		return NULL;
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !file; i++) {
-		if (!elf_exports_find(&symbols, marks[i].symbol, &mark))
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		struct runtime_file *file;
+
+		if (!elf_exports_find(&symbols, marks[i].symbol, &symbol))
 			continue;
 		file = mem_new(struct runtime_file);
 		file->layout.kind = marks[i].kind;
-		if (marks[i].kind == RUNTIME_PYTHON)
-			python_file_read(&symbols, &mark, file);
-		else if (marks[i].kind == RUNTIME_HOTSPOT)
-			read_hotspot(&symbols, file);
-		else if (marks[i].kind == RUNTIME_RUBY)
-			ruby_file_read(&symbols, file);
-		else if (marks[i].kind == RUNTIME_PHP)
-			php_file_read(&symbols, &mark, file);
-		else if (marks[i].kind == RUNTIME_DOTNET && !strcmp(marks[i].symbol, MONO_MARK))
-			mono_file_read(&symbols, file);
-		else if (marks[i].kind == RUNTIME_DOTNET)
-			dotnet_file_read(&symbols, &mark, file);
-		else if (marks[i].kind == RUNTIME_LUA)
-			lua_file_read(&symbols, file);
-		else if (marks[i].kind == RUNTIME_PUC)
-			puc_file_read(&symbols, &mark, file);
-		else if (marks[i].kind == RUNTIME_PERL)
-			perl_file_read(&symbols, &mark, file);
-		else if (marks[i].kind == RUNTIME_BEAM)
-			beam_file_read(&symbols, &mark, file);
-		else
-			v8_file_read(&symbols, file);
+		marks[i].read(&symbols, &symbol, file);
+		return file;
 	}
-	return file;
+	return NULL;
 }
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset)

@@ -188,11 +188,13 @@ static bool take_version(const struct elf_exports *symbols, const struct code_pa
 	return true;
 }
 
-void mono_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+void mono_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		    struct runtime_file *ret)
 {
 	static const struct code_pattern lea_si = { { 0x48, 0x8d, 0x35 }, 3, true };
 	static const struct code_pattern lea_dx = { { 0x48, 0x8d, 0x15 }, 3, true };
 
+	(void)mark;
 	if (!take_version(symbols, &lea_si, ret))
 		take_version(symbols, &lea_dx, ret);
 	if (find_layout(symbols, &ret->layout.dotnet.mono))

@@ -9,9 +9,8 @@
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"
 
-#define MONO_MARK "mono_jit_info_get_code_start" /* a symbol that no other runtime exports */
-
-/* Fills in version, source or problem, and the layout's symbols. */
-void mono_file_read(const struct elf_exports *symbols, struct runtime_file *ret);
+/* Fills in version, source or problem, and the layout's symbols. It does not need `mark`. */
+void mono_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		    struct runtime_file *ret);
 
 #endif

@@ -196,7 +196,8 @@ static void read_version(const struct elf_exports *symbols, struct runtime_file 
 		}
 }
 
-void lua_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+void lua_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		   struct runtime_file *ret)
 {
 	struct script_lua_layout *layout = &ret->script.lua;
 	struct large_function interpreter = { 0 };
@@ -205,6 +206,7 @@ void lua_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
 	uint64_t offset;
 	size_t len;
 
+	(void)mark;
 	ret->script.kind = SCRIPT_LUA;
 	ret->script.state_form = SCRIPT_STATE_GLOBAL;
 	ret->problem = "unknown layout";

@@ -10,7 +10,11 @@
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"
 
-/* Sets all that is not 0 in `ret` beside the kind; `problem`, if something is not as expected. */
-void lua_file_read(const struct elf_exports *symbols, struct runtime_file *ret);
+/*
+ * Sets all that is not 0 in `ret` beside the kind; `problem`, if something is not as expected. It
+ * does not need `mark`.
+ */
+void lua_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		   struct runtime_file *ret);
 
 #endif

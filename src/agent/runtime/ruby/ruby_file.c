@@ -222,11 +222,13 @@ static bool find_state(const struct elf_exports *symbols, uint16_t version,
 	return true;
 }
 
-void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+void ruby_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		    struct runtime_file *ret)
 {
 	const struct known_version *known = find_version(read_version(symbols, ret));
 	struct elf_export loop;
 
+	(void)mark;
 	ret->script.kind = SCRIPT_RUBY;
 	if (!find_loop(symbols, &loop) || !runtime_file_add_loop(ret, symbols, &loop))
 		ret->problem = "no evaluation loop";

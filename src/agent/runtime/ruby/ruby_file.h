@@ -12,7 +12,8 @@
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"
 
-/* Sets all but the kind; ret->problem where it fails. */
-void ruby_file_read(const struct elf_exports *symbols, struct runtime_file *ret);
+/* Sets all but the kind; ret->problem where it fails. It does not need `mark`. */
+void ruby_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		    struct runtime_file *ret);
 
 #endif

@@ -223,11 +223,13 @@ static void set_scope(uint32_t major, struct v8_layout *ret)
 		(uint16_t)(ret->scope_flags + WORD_BYTES * (ret->scope_variables & 15));
 }
 
-void v8_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+void v8_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		  struct runtime_file *ret)
 {
 	struct script_v8_layout *script = &ret->script.v8;
 	uint32_t major = 0;
 
+	(void)mark;
 	ret->script.kind = SCRIPT_V8;
 	ret->script.state_form = SCRIPT_STATE_STATIC;
 	if (!read_version(symbols, ret, &major) || !read_layout(symbols, &ret->layout.v8))
