@@ -10,6 +10,7 @@
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/hotspot/java_frames.h"
 #include "base/slice.h"
+#include "hotspot_layout_17.h"
 #include "image_walk.h"
 
 #include "agent/bpf/jvm_find.h"
@@ -18,6 +19,25 @@
 #define FRAMES_MAX 600u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void become_25(struct hotspot_layout *layout)
+{
+	layout->bytecodes = 56;
+	layout->code_size = 34;
+	layout->name_index = 36;
+	layout->blob_name = 8;
+	layout->code = 36;
+	layout->code_bytes = 4;
+	layout->orig_pc = 208;
+	layout->method = 80;
+	layout->pcs = 196;
+	layout->scopes = 200;
+	layout->debug = 96;
+	layout->debug_bytes = 160;
+	layout->mutable_data = 16;
+	layout->relocation_bytes = 28;
+	layout->debug_form = HOTSPOT_DEBUG_APART;
+}
 
 /* Of 17, and, where it differs, of 25. */
 static struct hotspot_process layouts(uint8_t flags)
@@ -47,39 +67,11 @@ static struct hotspot_process layouts(uint8_t flags)
 				    .bci_slot = 8,
 				    .segment_shift = 7 },
 		},
-		.layout = { .const_method = 8,
-			    .bytecodes = is_new ? 56 : 48,
-			    .proof = 32,
-			    .constants = 8,
-			    .method_flags = 28,
-			    .method_words = 24,
-			    .code_size = is_new ? 34 : 32,
-			    .name_index = is_new ? 36 : 34,
-			    .pool_holder = 24,
-			    .pool_source = 54,
-			    .pool_bytes = 72,
-			    .pool_length = 60,
-			    .klass_name = 24,
-			    .symbol_length = 4,
-			    .symbol_text = 6,
-			    .blob_name = is_new ? 8 : 96,
-			    .code = is_new ? 36 : 32,
-			    .code_bytes = is_new ? 4 : 8,
-			    .orig_pc = is_new ? 208 : 300,
-			    .method = is_new ? 80 : 112,
-			    .metadata = 260,
-			    .pcs = is_new ? 196 : 268,
-			    .pcs_end = 272,
-			    .scopes = is_new ? 200 : 120,
-			    .scopes_bytes = 8,
-			    .debug = 96,
-			    .debug_bytes = 160,
-			    .mutable_data = 16,
-			    .relocation_bytes = 28,
-			    .debug_form = is_new ? HOTSPOT_DEBUG_APART : HOTSPOT_DEBUG_INSIDE,
-			    .has_numbers_from_one = (flags & 2) != 0 },
+		.layout = { HOTSPOT_LAYOUT_17, .has_numbers_from_one = (flags & 2) != 0 },
 	};
 
+	if (is_new)
+		become_25(&process.layout);
 	return process;
 }
 

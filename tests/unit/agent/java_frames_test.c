@@ -13,6 +13,7 @@
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/hotspot/java_frames.h"
 #include "agent/runtime/hotspot/java_poll.h"
+#include "fuzz/hotspot_layout_17.h"
 
 /* Where things lie in the memory; of the blob, in it. */
 #define BLOB 0u
@@ -109,35 +110,9 @@ static const struct pc pcs[] = {
 	{ -1, 0, 0, 0 }, { 52, 4, 0, 0 }, { 104, 10, 0, 1 }, { 152, 16, 0, 1 }, { 233, 0, 0, 0 },
 };
 
-/* As of 17. */
 static const struct hotspot_process process = {
 	.walk = { .low = BASE, .bytes = BLOB_END },
-	.layout = { .const_method = 8,
-		    .bytecodes = 48,
-		    .proof = 32,
-		    .constants = 8,
-		    .method_flags = 28,
-		    .method_words = 24,
-		    .code_size = 32,
-		    .name_index = 34,
-		    .pool_holder = 24,
-		    .pool_source = 54,
-		    .pool_bytes = 72,
-		    .pool_length = 60,
-		    .klass_name = 24,
-		    .symbol_length = 4,
-		    .symbol_text = 6,
-		    .blob_name = 96,
-		    .code = 32,
-		    .code_bytes = 8,
-		    .orig_pc = 300,
-		    .method = 112,
-		    .metadata = 260,
-		    .pcs = 268,
-		    .pcs_end = 272,
-		    .scopes = 120,
-		    .scopes_bytes = 8,
-		    .debug_form = HOTSPOT_DEBUG_INSIDE },
+	.layout = { HOTSPOT_LAYOUT_17 },
 };
 
 static void write_at(uint32_t at, const void *bytes, size_t len)
