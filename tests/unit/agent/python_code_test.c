@@ -211,6 +211,21 @@ static void a_code_object_has_its_names_and_lines(void **state)
 	script_code_fini(&code);
 }
 
+/* From 3.13 on binaries say their layout themselves, and any file may say that it is one. */
+static void a_layout_beyond_code_objects_reads_nothing(void **state)
+{
+	struct python_layout wide = layout;
+	struct script_code code;
+	struct image image;
+	struct memory_reader memory = { read_image, &image };
+
+	(void)state;
+	make_image(&image);
+	wide.lines = 4000;
+	assert_int_equal(python_code_read(&memory, &wide, BIAS, 4, CODE, &code), SCRIPT_CODE_OTHER);
+	assert_int_equal(image.reads, 0);
+}
+
 static void by_pages_it_is_the_same_in_one_read(void **state)
 {
 	struct script_code direct, code;
@@ -335,6 +350,7 @@ int main(void)
 		cmocka_unit_test(places_outside_of_the_table_have_no_line),
 		cmocka_unit_test(modules_are_named_by_their_files),
 		cmocka_unit_test(a_code_object_has_its_names_and_lines),
+		cmocka_unit_test(a_layout_beyond_code_objects_reads_nothing),
 		cmocka_unit_test(by_pages_it_is_the_same_in_one_read),
 		cmocka_unit_test(names_may_have_any_characters),
 		cmocka_unit_test(what_is_no_code_object_is_told),

@@ -215,6 +215,9 @@ enum script_code_result python_code_read(const struct memory_reader *memory,
 		layout->qualified_name == PYTHON_NO_FIELD ? layout->name : layout->qualified_name;
 
 	*ret = (struct script_code){ 0 };
+	/* Offsets may be what the binary says. */
+	if (layout->lines > CODE_BYTES_MAX - sizeof(uint64_t))
+		return SCRIPT_CODE_OTHER;
 	if (!memory_read(memory, address, code, layout->lines + sizeof(uint64_t)))
 		return SCRIPT_CODE_GONE;
 	if (word_at(code, layout->type) != layout->code_type + bias)
