@@ -962,13 +962,14 @@ void drain_free(struct drain *drain)
 		return;
 	late_samples_free(&drain->late);
 	known_jvms_close(&drain->jvms);
-	unwind_loader_free(drain->loader); /* it writes to the sampler's maps */
+	/* These write to the sampler's maps. */
+	unwind_loader_free(drain->loader);
+	runtimes_free(drain->runtimes);
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());
 	host_handles_close(&drain->options.handles);
 	counts_free(&drain->counts);
 	jit_free(drain->jit);
-	runtimes_free(drain->runtimes);
 	container_names_free(drain->containers);
 	pod_names_free(drain->pods);
 	cloud_names_free(drain->cloud);

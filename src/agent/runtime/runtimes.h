@@ -31,7 +31,8 @@ struct runtimes;
 struct runtimes_options {
 	/*
 	 * The program in the kernel: sampler_put_script, _put_jvm, _put_jvm_file, _find_jvm,
-	 * _put_code, _ask_for_copies, _drop_script.
+	 * _put_code, _put_code_line, _ask_for_copies, _drop_script. Called until runtimes_free has
+	 * returned, which takes lines back.
 	 */
 	bool (*put)(void *context, uint32_t tgid, const struct script_process *script);
 	bool (*put_jvm)(void *context, uint32_t tgid, const struct jvm_entry *entry);
@@ -74,14 +75,16 @@ void runtimes_note_code(struct runtimes *runtimes, const struct process_identity
 /* After a few samples: queues the wanted reads, and takes finished ones. */
 void runtimes_update(struct runtimes *runtimes, int64_t now_ns);
 
-/* When `turn` is to be called again at the latest, CLOCK_MONOTONIC; INT64_MAX = it does not matter.
+/*
+ * When runtimes_update is to be called again at the latest, CLOCK_MONOTONIC; INT64_MAX = it does
+ * not matter.
  */
 int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns);
 
 /* At the end of a window: the same, and waits for the reads, at most timeout_ns. */
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns);
 
-/* The code of a frame (two words); NULL = it could not be read. Until the next call of `turn`. */
+/* The code of a frame (two words), until the next update; NULL = it could not be read. */
 const struct script_code *runtimes_find(const struct runtimes *runtimes,
 					const struct process_identity *identity,
 					const uint64_t *words);
@@ -90,8 +93,7 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
 		       uint64_t address);
 
-/* The functions at an address of V8's optimized code; NULL = not known. Until the next call of
- * `turn`. */
+/* The functions at an address of V8's optimized code, until the next update; NULL = not known. */
 const struct v8_place *runtimes_find_place(const struct runtimes *runtimes,
 					   const struct process_identity *identity,
 					   uint64_t address);
