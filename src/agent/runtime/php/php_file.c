@@ -188,7 +188,7 @@ static void read_frame(const struct elf_exports *symbols, const struct elf_expor
 		return;
 	if (code[0] == 0xf3 && code[1] == 0x0f)
 		at += 4; /* endbr64 */
-	while (!bytes && at + 7 <= sizeof(code)) {
+	while (at + 7 <= sizeof(code)) {
 		if ((code[at] & 0xf8) == 0x50) {
 			pushes++;
 			if (code[at++] == 0x55)
@@ -200,13 +200,15 @@ static void read_frame(const struct elf_exports *symbols, const struct elf_expor
 			at += 3; /* mov %rsp,%rbp */
 		} else if (code[at] == 0x48 && code[at + 1] == 0x83 && code[at + 2] == 0xec) {
 			bytes = code[at + 3];
+			break;
 		} else if (code[at] == 0x48 && code[at + 1] == 0x81 && code[at + 2] == 0xec) {
 			bytes = (uint32_t)operand_at(code + at + 3);
+			break;
 		} else {
 			return;
 		}
 	}
-	if (!fp || bytes % 8 || bytes / 8 + pushes > UINT8_MAX)
+	if (!fp || !bytes || bytes % 8 || bytes / 8 + pushes > UINT8_MAX)
 		return;
 	ret->entry_words = (uint8_t)(bytes / 8 + pushes);
 	ret->fp_words = (uint8_t)fp;
