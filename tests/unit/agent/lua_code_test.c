@@ -13,6 +13,7 @@
 #include "agent/bpf/shared.h"
 #include "agent/runtime/lua/lua_code.h"
 
+#define IMAGE_WORDS 0x1e000u
 #include "unit/agent/forged_memory.h"
 
 #include "agent/bpf/script_lua.h"
@@ -177,6 +178,34 @@ static enum script_code_result read_changed(uint64_t address, size_t word, uint6
 		script_code_fini(&code);
 	*at = kept;
 	return result;
+}
+
+/*
+ * Copies of copies before each call, and variables that are in no instruction: who followed all of
+ * that would not come to an end today.
+ */
+static void names_of_a_forged_prototype_are_given_up(void **state)
+{
+	static const uint32_t copied[] = { OP(MOV, 1, 1), OP(MOV, 3, 1), OP(CALL, 3, 0x101) };
+	const uint32_t count = 0x1c000, bytes = 0xe0000, variables = 104 + 4 * count;
+	uint64_t file = text("@forged.lua"), address = BASE + 8 * used;
+	uint8_t *prototype = (uint8_t *)(image + used);
+	uint64_t head[13] = { 0, (uint64_t)count << 32 | 7u << 8 };
+	struct script_code code;
+
+	(void)state;
+	head[7] = bytes;
+	head[8] = file;
+	head[12] = address + variables;
+	memcpy(prototype, head, sizeof(head));
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(prototype + 104 + 4 * (size_t)i, &copied[i % 3], 4);
+	for (uint32_t at = variables; at + 3 <= bytes; at += 3)
+		prototype[at] = 1; /* from nowhere to nowhere */
+	assert_int_equal(lua_code_read(&image_memory, &layout_21, address, &code),
+			 SCRIPT_CODE_READ);
+	assert_int_equal(code.lua->prototypes[0].calls_count, 0);
+	script_code_fini(&code);
 }
 
 static void what_is_none_is_not_read(void **state)
@@ -461,6 +490,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(functions_are_called_by_what_their_callers_call_them, setup),
 		cmocka_unit_test_setup(chunks_are_files_names_or_texts, setup),
+		cmocka_unit_test_setup(names_of_a_forged_prototype_are_given_up, setup),
 		cmocka_unit_test_setup(what_is_none_is_not_read, setup),
 		cmocka_unit_test_setup(traces_have_the_functions_that_they_inline, setup),
 		cmocka_unit_test_setup(runs_end_where_c_has_called, setup),

@@ -35,6 +35,8 @@ enum {
 };
 
 #define NAME_BACK_MAX 512u /* instructions that are looked at for what is called */
+/* Instructions, and bytes of names, that are looked at for all calls of a prototype. */
+#define NAME_STEPS_MAX (1u << 26)
 
 /* What an operation does with the slot that it names first. */
 enum { USES, SETS, SETS_FROM };
@@ -105,7 +107,17 @@ struct image {
 	uint8_t *bytes;
 	uint32_t len;
 	uint32_t count;
+	uint32_t steps_left; /* of NAME_STEPS_MAX */
 };
+
+/* False when there were not so many left. */
+static bool spend(struct image *image, size_t steps)
+{
+	bool enough = steps <= image->steps_left;
+
+	image->steps_left -= enough ? (uint32_t)steps : image->steps_left;
+	return enough;
+}
 
 /* Where an address that the prototype names lies in it; `len` = it does not. */
 static uint32_t offset_of(const struct image *image, uint64_t address)
@@ -180,19 +192,21 @@ static bool read_number(const struct image *image, uint32_t *at, uint32_t *ret)
 }
 
 /* The local variable in a slot while an instruction runs; NULL = there is none with a name. */
-static char *name_of_local(const struct image *image, uint32_t position, uint32_t slot)
+static char *name_of_local(struct image *image, uint32_t position, uint32_t slot)
 {
 	static const char *const own[] = { "(for index)",     "(for limit)", "(for step)",
 					   "(for generator)", "(for state)", "(for control)" };
 	uint32_t at = offset_of(image, lua_u64(image->bytes, VARIABLES_AT)), start = 0;
 
-	while (at < image->len) {
+	while (at < image->len && spend(image, 1)) {
 		uint32_t name = at, first = image->bytes[at], skipped, lasts;
 
 		if (!first)
 			break;
 		if (first > sizeof(own) / sizeof(own[0]))
 			at += (uint32_t)strnlen((const char *)image->bytes + at, image->len - at);
+		if (!spend(image, at - name))
+			break;
 		at++;
 		if (!read_number(image, &at, &skipped) || !read_number(image, &at, &lasts))
 			break;
@@ -208,14 +222,19 @@ static char *name_of_local(const struct image *image, uint32_t position, uint32_
 	return NULL;
 }
 
-static char *name_of_captured(const struct image *image, uint32_t index)
+static char *name_of_captured(struct image *image, uint32_t index)
 {
 	uint32_t at = offset_of(image, lua_u64(image->bytes, CAPTURES_AT));
 
 	if (index >= image->bytes[CAPTURES_COUNT_AT])
 		return NULL;
-	for (; index && at < image->len; index--)
-		at += (uint32_t)strnlen((const char *)image->bytes + at, image->len - at) + 1;
+	for (; index && at < image->len; index--) {
+		size_t len = strnlen((const char *)image->bytes + at, image->len - at);
+
+		if (!spend(image, len))
+			return NULL;
+		at += (uint32_t)len + 1;
+	}
 	return at < image->len && image->bytes[at] ? own_text(image, at) : NULL;
 }
 
@@ -228,7 +247,7 @@ static char *name_of_constant(const struct image *image, uint32_t index)
 }
 
 /* What an instruction that sets the slot sets it to. */
-static char *name_of_value(const struct image *image, uint32_t word)
+static char *name_of_value(struct image *image, uint32_t word)
 {
 	switch (operation_of(word)) {
 	case LUA_GGET:
@@ -243,11 +262,11 @@ static char *name_of_value(const struct image *image, uint32_t word)
 }
 
 /* What is in a slot when an instruction runs: from there backwards to what has set it. */
-static char *name_of_slot(const struct image *image, uint32_t position, uint32_t slot)
+static char *name_of_slot(struct image *image, uint32_t position, uint32_t slot)
 {
 	char *name = name_of_local(image, position, slot);
 
-	for (uint32_t i = 0; !name && position-- > 1 && i < NAME_BACK_MAX; i++) {
+	for (uint32_t i = 0; !name && position-- > 1 && i < NAME_BACK_MAX && spend(image, 1); i++) {
 		uint32_t word = instruction(image, position), set = slot_of(word);
 		uint8_t operation = operation_of(word);
 
@@ -266,7 +285,7 @@ static char *name_of_slot(const struct image *image, uint32_t position, uint32_t
 	return name;
 }
 
-static void find_calls(const struct image *image, struct lua_prototype *ret)
+static void find_calls(struct image *image, struct lua_prototype *ret)
 {
 	size_t capacity = 0;
 
@@ -387,7 +406,7 @@ static void take_instructions(const struct image *image, struct lua_prototype *r
 enum script_code_result lua_prototype_read(const struct memory_reader *memory, uint64_t address,
 					   struct lua_prototype *ret)
 {
-	struct image image = { .memory = memory, .address = address };
+	struct image image = { .memory = memory, .address = address, .steps_left = NAME_STEPS_MAX };
 	enum script_code_result result = read_image(&image);
 	uint64_t proof[SCRIPT_PROOF_WORDS];
 	char *text;

@@ -4,8 +4,8 @@
  * its callees. As in debug.getinfo, a function has no name of its own: the variable, field or
  * method by which it is called names it.
  *
- * Bounds: LUA_PROTOTYPE_BYTES_MAX of a prototype, LUA_CALLS_MAX names, LUA_TEXT_MAX bytes each.
- * Text is made valid UTF-8.
+ * Bounds: LUA_PROTOTYPE_BYTES_MAX of a prototype, LUA_CALLS_MAX names, LUA_TEXT_MAX bytes each, and
+ * some 64 million steps to find them. Text is made valid UTF-8.
  */
 #ifndef FIRN_AGENT_RUNTIME_LUA_LUA_PROTOTYPE_H
 #define FIRN_AGENT_RUNTIME_LUA_LUA_PROTOTYPE_H

@@ -12,6 +12,7 @@
 #define NONE 0xff
 #define CONSTANT_FLAG 0x100u /* of an operand, before 5.4 */
 #define CONSTANT_BYTES 16u
+#define STEPS_MAX (1u << 24) /* instructions and variables that are looked at for all names */
 
 /* Numbers of operations, and which of them set the register that they name first. */
 struct form {
@@ -53,7 +54,16 @@ struct function {
 	const struct puc_names_source *source;
 	uint32_t *code;
 	struct local *locals;
+	uint32_t steps_left; /* of STEPS_MAX */
 };
+
+static bool take_step(struct function *function)
+{
+	if (!function->steps_left)
+		return false;
+	function->steps_left--;
+	return true;
+}
 
 /* ---- instructions ---- */
 
@@ -79,9 +89,9 @@ static uint32_t third_of(const struct function *function, uint32_t word)
 
 /* ---- names ---- */
 
-static char *name_of_local(const struct function *function, uint32_t slot, uint32_t position)
+static char *name_of_local(struct function *function, uint32_t slot, uint32_t position)
 {
-	for (uint32_t i = 0; i < function->source->locals_count; i++) {
+	for (uint32_t i = 0; i < function->source->locals_count && take_step(function); i++) {
 		const struct local *local = &function->locals[i];
 
 		if (local->first > position)
@@ -157,11 +167,12 @@ static bool sets(const struct function *function, uint32_t word, uint32_t slot)
 }
 
 /* What is in a register when an instruction runs: from there backwards to what has set it. */
-static char *name_of_slot(const struct function *function, uint32_t position, uint32_t slot)
+static char *name_of_slot(struct function *function, uint32_t position, uint32_t slot)
 {
 	char *name = name_of_local(function, slot, position);
 
-	for (uint32_t i = 0; !name && position-- > 0 && i < PUC_CALLS_BACK_MAX; i++) {
+	for (uint32_t i = 0;
+	     !name && position-- > 0 && i < PUC_CALLS_BACK_MAX && take_step(function); i++) {
 		uint32_t word = function->code[position];
 
 		if (!sets(function, word, slot))
@@ -174,7 +185,7 @@ static char *name_of_slot(const struct function *function, uint32_t position, ui
 	return name;
 }
 
-static char *name_of_called(const struct function *function, uint32_t position)
+static char *name_of_called(struct function *function, uint32_t position)
 {
 	uint32_t word = function->code[position];
 	uint8_t operation = operation_of(function, word);
@@ -200,7 +211,11 @@ static bool read_parts(struct function *function)
 void puc_calls_read(const struct memory_reader *memory, enum puc_instructions form,
 		    const struct puc_names_source *source, struct lua_prototype *ret)
 {
-	struct function function = { memory, &forms[form], form, source, NULL, NULL };
+	struct function function = { .memory = memory,
+				     .form = &forms[form],
+				     .kind = form,
+				     .source = source,
+				     .steps_left = STEPS_MAX };
 	size_t capacity = 0;
 
 	if (source->constants_count > PUC_NAMES_MAX || source->locals_count > PUC_NAMES_MAX ||

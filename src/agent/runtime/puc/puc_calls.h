@@ -3,7 +3,8 @@
  * puc_calls - by which names a function of PUC-Rio's Lua calls others, as in debug.getinfo: that of
  * the variable, field or method.
  *
- * Bounds: those of puc_code, LUA_CALLS_MAX names, PUC_CALLS_BACK_MAX instructions before a call.
+ * Bounds: those of puc_code, LUA_CALLS_MAX names, PUC_CALLS_BACK_MAX instructions before a call,
+ * and some 16 million steps in all.
  */
 #ifndef FIRN_AGENT_RUNTIME_PUC_PUC_CALLS_H
 #define FIRN_AGENT_RUNTIME_PUC_PUC_CALLS_H
