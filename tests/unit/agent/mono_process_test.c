@@ -15,6 +15,7 @@
 
 static struct mono_forged forged;
 static bool is_gone;
+static int changing; /* reads of the chunk while it is none */
 
 static bool read_forged(void *context, uint64_t address, void *to, size_t len)
 {
@@ -25,6 +26,8 @@ static bool read_forged(void *context, uint64_t address, void *to, size_t len)
 	    len > MONO_BYTES - (address - MONO_BASE))
 		return false;
 	memcpy(to, forged.bytes + (address - MONO_BASE), len);
+	if (changing && MONO_CHUNK - address + 4 < len && changing--)
+		((uint8_t *)to)[MONO_CHUNK - address + 4] = UINT8_MAX;
 	return true;
 }
 
@@ -36,6 +39,7 @@ static int setup(void **state)
 
 	mono_forge(&forged);
 	is_gone = false;
+	changing = 0;
 	*state = dotnet_process_new(&symbols, BIAS, 7);
 	return 0;
 }
@@ -254,6 +258,14 @@ static void tables_of_another_form_are_not_guessed(void **state)
 	assert_int_equal(dotnet_process_read(*state, &memory, NULL, 0), DOTNET_UNKNOWN);
 }
 
+static void a_table_that_changes_is_read_again(void **state)
+{
+	changing = 1;
+	look(*state);
+	assert_int_equal(changing, 0);
+	assert_name(*state, MONO_CODE(MONO_TOTAL), "Shop.Cart.Total");
+}
+
 static void classes_that_are_nested_in_circles_have_no_name(void **state)
 {
 	mono_put(&forged, MONO_CART + 48, MONO_LINE, 8);
@@ -289,6 +301,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_runtime_that_starts_is_asked_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(tables_of_another_form_are_not_guessed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_table_that_changes_is_read_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(classes_that_are_nested_in_circles_have_no_name,
 						setup, teardown),

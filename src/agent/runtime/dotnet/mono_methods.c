@@ -175,22 +175,29 @@ static bool is_same(const struct domains *a, const struct domains *b)
 	return a->count == b->count && !memcmp(a->items, b->items, a->count * sizeof(*a->items));
 }
 
+/* What was read before may have changed since. */
+static void forget_pages(struct code_memory *memory)
+{
+	uint32_t reads_left = memory->reads_left;
+
+	code_memory_begin(memory, memory->memory);
+	memory->reads_left = reads_left;
+}
+
 static enum dotnet_answer read_once(struct code_memory *memory, const struct mono_symbols *symbols,
 				    uint64_t bias, struct mono_methods *ret)
 {
 	struct domains domains, after;
-	uint32_t reads_left;
 
 	ret->count = 0;
+	forget_pages(memory);
 	read_domains(memory, symbols, bias, &domains);
 	if (!domains.count)
 		return DOTNET_NOT_YET;
 	for (size_t i = 0; i < domains.count; i++)
 		if (!take_table(memory, symbols, domains.items[i].table, ret))
 			return DOTNET_UNKNOWN;
-	reads_left = memory->reads_left;
-	code_memory_begin(memory, memory->memory);
-	memory->reads_left = reads_left;
+	forget_pages(memory);
 	read_domains(memory, symbols, bias, &after);
 	ret->is_whole = is_same(&domains, &after);
 	return DOTNET_ANSWERED;
