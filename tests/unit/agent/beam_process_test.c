@@ -199,6 +199,19 @@ static void test_what_is_other(void **state)
 	beam_process_free(read_at(BEAM_UNKNOWN, NULL, 0));
 }
 
+/* The module that was looked at first is just being replaced. */
+static void test_what_was_understood(void **state)
+{
+	uint64_t wanted[] = { FIRST + 0x110 };
+	struct beam_process *process = read_at(BEAM_ANSWERED, wanted, 1);
+
+	(void)state;
+	set(SECOND, BEAM_FUNCTIONS_MAX + 1ull);
+	assert_int_equal(beam_process_read(process, &image_memory, NULL, 0), BEAM_ANSWERED);
+	assert_non_null(beam_process_find(process, wanted[0]));
+	beam_process_free(process);
+}
+
 /* A module that is loaded anew at another place leaves nothing behind. */
 static void test_code_that_goes(void **state)
 {
@@ -407,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup(test_what_is_not_there_yet, setup),
 		cmocka_unit_test_setup(test_frame_pointers, setup),
 		cmocka_unit_test_setup(test_what_is_other, setup),
+		cmocka_unit_test_setup(test_what_was_understood, setup),
 		cmocka_unit_test_setup(test_code_that_goes, setup),
 		cmocka_unit_test_setup(test_stack, setup),
 		cmocka_unit_test_setup(test_from_c_by_frame_pointer, setup),

@@ -52,6 +52,7 @@ struct beam_process {
 	struct beam_layout layout;
 	uint64_t bias;
 	struct beam_walk walk;
+	bool is_understood;
 	struct module *modules;
 	size_t modules_count;
 	struct beam_place *places;
@@ -403,7 +404,10 @@ enum beam_answer beam_process_read(struct beam_process *process, const struct me
 	struct look look = { process, code_memory_new(memory) };
 	enum beam_answer answer = read_modules(&look);
 
-	if (answer == BEAM_ANSWERED && !is_understood(&look))
+	/* Once: later the module may be one that is being replaced. */
+	if (answer == BEAM_ANSWERED && !process->is_understood)
+		process->is_understood = is_understood(&look);
+	if (answer == BEAM_ANSWERED && !process->is_understood)
 		answer = BEAM_UNKNOWN;
 	if (answer == BEAM_ANSWERED) {
 		forget_places(process);
