@@ -19,10 +19,8 @@ struct dotnet_symbols {
 };
 
 struct dotnet_layout {
-	uint16_t section_begin, section_end, section_flags, section_module, section_heap,
-		section_stubs;
-	uint16_t stubs_kind; /* 0 = not known */
-	uint16_t heap_start, heap_end, heap_base, heap_map;
+	uint16_t section_begin, section_end, section_flags, section_module, section_heap;
+	uint16_t heap_end, heap_base, heap_map;
 	uint16_t header_method, header_unwinds_count, header_unwinds;
 	uint16_t method_flags, method_token, method_chunk_index, method_alignment;
 	uint16_t chunk_bytes, chunk_table, chunk_token;

@@ -245,7 +245,7 @@ static struct dotnet_function *add_function(struct look *look, uint64_t start, u
 	mem_grow(look->found.items, look->found.count, look->found.capacity);
 	function = &look->found.items[look->found.count++];
 	*function = (struct dotnet_function){
-		.start = start, .end = end, .owner = owner, .is_seen = true, .is_new = true
+		.start = start, .end = end, .owner = owner, .is_seen = true
 	};
 	look->process->code_bytes += end - start;
 	return function;
@@ -557,7 +557,6 @@ static void add_found(struct look *look)
 	for (size_t i = 0; i < functions->count; i++) {
 		struct dotnet_function *function = &functions->items[i];
 
-		function->is_new = false;
 		if (count && function->start < functions->items[count - 1].end) {
 			process->code_bytes -= function->end - function->start;
 			function_fini(function);

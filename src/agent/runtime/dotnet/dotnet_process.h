@@ -28,7 +28,6 @@ struct dotnet_function {
 	struct code_row *rows;
 	uint32_t rows_count;
 	bool is_seen; /* by the look under way */
-	bool is_new;
 };
 
 /* A line that is new, or is another one now; `is_gone`: nothing is known of it any more. */

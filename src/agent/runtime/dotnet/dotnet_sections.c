@@ -54,10 +54,6 @@ static void add_section(struct search *search, uint64_t at)
 		section.object = code_memory_u64(memory, at + layout->section_heap);
 	} else if (flags & FLAG_STUBS) {
 		section.kind = DOTNET_STUBS;
-		if (layout->section_stubs)
-			section.object = code_memory_u64(memory, at + layout->section_stubs);
-		if (layout->stubs_kind)
-			section.stub = code_memory_u32(memory, section.object + layout->stubs_kind);
 	}
 	mem_grow(ret->items, ret->count, ret->capacity);
 	ret->items[ret->count++] = section;

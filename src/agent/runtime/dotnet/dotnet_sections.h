@@ -18,7 +18,6 @@ struct dotnet_section {
 	uint64_t start, end;
 	enum dotnet_section_kind kind;
 	uint64_t object; /* the heap, the image's module */
-	uint32_t stub;	 /* which stubs; 0 = not known */
 };
 
 struct dotnet_sections {

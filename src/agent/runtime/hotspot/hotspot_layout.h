@@ -27,7 +27,7 @@ struct hotspot_layout {
 	uint16_t pool_holder, pool_source, pool_bytes, pool_length, klass_name;
 	uint16_t symbol_length, symbol_text;
 	/* of a blob */
-	uint16_t blob_name, blob_size, blob_data;
+	uint16_t blob_name;
 	uint16_t code, code_bytes, orig_pc; /* as in struct jvm_layout */
 	/* of an nmethod */
 	uint16_t method, metadata, pcs, pcs_end, scopes, debug, debug_bytes, mutable_data,

@@ -258,7 +258,6 @@ static void lay_out_names(const struct reading *reading)
 		.bytecodes = offset(reading, CONST_BYTES),
 		.code = either(reading, BLOB_CODE, BLOB_CODE_OFFSET),
 		.code_bytes = has(reading, BLOB_CODE) ? 8 : 4,
-		.blob_data = offset(reading, BLOB_DATA),
 		.orig_pc = offset(reading, NMETHOD_ORIG_PC),
 		.proof = offset(reading, CONST_CODE_SIZE) & ~7u,
 		.pool_holder = offset(reading, POOL_HOLDER),
@@ -269,7 +268,6 @@ static void lay_out_names(const struct reading *reading)
 		.symbol_length = offset(reading, SYMBOL_LENGTH),
 		.symbol_text = offset(reading, SYMBOL_TEXT),
 		.blob_name = offset(reading, BLOB_NAME),
-		.blob_size = offset(reading, BLOB_SIZE),
 		.method = either(reading, NMETHOD_METHOD, NMETHOD_METHOD_OLD),
 	};
 	lay_out_debug(reading, &reading->ret->layout);
