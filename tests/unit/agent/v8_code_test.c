@@ -271,6 +271,39 @@ static void a_source_at_the_place_of_another_has_its_own_lines(void **state)
 	v8_lines_fini(&lines);
 }
 
+#define FAR 0x100000000ull /* lines, as many as anyone wants */
+
+static unsigned far_reads;
+
+static bool read_endless(void *context, uint64_t address, void *to, size_t len)
+{
+	if (address < FAR)
+		return read_image(context, address, to, len);
+	memset(to, '\n', len);
+	far_reads++;
+	return true;
+}
+
+/* Each function of a large bundle asks for its line. */
+static void a_source_of_too_many_lines_is_counted_once(void **state)
+{
+	struct memory_reader memory = { read_endless, NULL };
+	struct v8_lines lines = { 0 };
+	uint64_t source =
+		object(EXTERNAL, (uint64_t[]){ length(2 * (size_t)V8_LINES_MAX), 0, FAR }, 3);
+	unsigned counted;
+
+	(void)state;
+	far_reads = 0;
+	assert_int_equal(v8_lines_find(&lines, 1, &memory, &layout, source, 4), 0);
+	counted = far_reads;
+	assert_true(counted > 2);
+	for (uint32_t place = 0; place < 100; place++)
+		assert_int_equal(v8_lines_find(&lines, 1, &memory, &layout, source, place), 0);
+	assert_int_equal(far_reads - counted, 100 * 2); /* its beginning and its end */
+	v8_lines_fini(&lines);
+}
+
 static void what_is_no_function_is_refused(void **state)
 {
 	struct memory_reader memory = { read_image, NULL };
@@ -583,6 +616,7 @@ int main(void)
 		cmocka_unit_test_setup(a_string_that_is_being_moved_is_read, setup),
 		cmocka_unit_test_setup(strings_that_go_in_circles_end, setup),
 		cmocka_unit_test_setup(a_source_at_the_place_of_another_has_its_own_lines, setup),
+		cmocka_unit_test_setup(a_source_of_too_many_lines_is_counted_once, setup),
 		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
 		cmocka_unit_test_setup(inlined_functions_are_those_of_the_last_position, setup),
 		cmocka_unit_test_setup(a_function_that_is_inlined_into_itself_has_no_literal,

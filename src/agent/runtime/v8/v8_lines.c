@@ -58,7 +58,7 @@ static bool count_piece(struct counting *counting, const struct v8_flat *text, u
 	return true;
 }
 
-/* Nothing is kept of what cannot be read whole. */
+/* Nothing is kept of what cannot be read whole; of too many lines, that they are. */
 static void read_lines(const struct memory_reader *memory, const struct v8_flat *text,
 		       struct v8_script_lines *ret)
 {
@@ -70,12 +70,17 @@ static void read_lines(const struct memory_reader *memory, const struct v8_flat 
 		uint32_t left = text->count - at;
 		uint32_t count = left < PIECE_CHARACTERS ? left : PIECE_CHARACTERS;
 
-		if (memory_read(memory, text->at + (uint64_t)at * width, bytes,
-				(size_t)count * width) &&
-		    count_piece(&counting, text, at, bytes, count))
-			continue;
-		ret->source = 0;
-		return;
+		if (!memory_read(memory, text->at + (uint64_t)at * width, bytes,
+				 (size_t)count * width)) {
+			ret->source = 0;
+			return;
+		}
+		if (!count_piece(&counting, text, at, bytes, count)) {
+			ret->has_too_many = true;
+			free(ret->ends);
+			ret->ends = NULL;
+			return;
+		}
 	}
 }
 
@@ -123,7 +128,7 @@ uint32_t v8_lines_find(struct v8_lines *lines, uint64_t process, const struct me
 	const struct v8_script_lines *script = lines_of(lines, process, memory, layout, source);
 	uint32_t low = 0, high;
 
-	if (!script)
+	if (!script || script->has_too_many)
 		return 0;
 	for (high = script->count; low < high;) {
 		uint32_t middle = low + (high - low) / 2;

@@ -24,6 +24,7 @@ struct v8_script_lines {
 	uint64_t print; /* of its length, its beginning and its end: strings move */
 	uint32_t *ends; /* places of the characters that end lines */
 	uint32_t count;
+	bool has_too_many; /* lines: none are kept */
 };
 
 struct v8_lines {
