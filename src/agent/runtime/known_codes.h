@@ -2,6 +2,9 @@
 /*
  * known_codes - the code objects of a process that were wanted, by key and proof, and what was read
  * of them.
+ *
+ * One thread at a time. All zeros are none yet. The user bounds them (known_codes_shrink), and adds
+ * to `bytes` what an object's text and lines take.
  */
 #ifndef FIRN_AGENT_RUNTIME_KNOWN_CODES_H
 #define FIRN_AGENT_RUNTIME_KNOWN_CODES_H

@@ -632,6 +632,8 @@ static void ask_hotspot(struct runtimes *runtimes, struct entry *entry, int64_t 
 	entry->is_asked = job_thread_put(runtimes->reader, &job->job, now_ns);
 }
 
+_Static_assert(HOTSPOT_VERSION_BYTES == RUNTIME_VERSION_BYTES, "copied as it is");
+
 /* What the file says is what the process says. */
 static bool is_as_in_file(const struct entry *entry, const struct hotspot_process *hotspot)
 {

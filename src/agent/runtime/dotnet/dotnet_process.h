@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dotnet_process - the code of a process that runs CoreCLR: names of its functions, and the rows by
- * which the BPF program unwinds them (struct code_line in bpf/shared.h).
+ * dotnet_process - the code of a process that runs CoreCLR or Mono: names of its functions, and the
+ * rows by which the BPF program unwinds them (struct code_line in bpf/shared.h).
  *
+ *   CoreCLR:
  *   map of code ranges -> heaps -> nibble maps -> methods -> unwind info -> rows
  *                      -> images -> their functions -> unwind info -> rows
  *                                                   -> metadata -> names
+ *   Mono:
+ *   mono_methods -> names, rows
  *
  * Each look reads all methods compiled since the last look, and the wanted functions of
  * ready-to-run images, which have tens of thousands, of which few run.
