@@ -11,6 +11,7 @@
 #include "agent/runtime/thread_variable.h"
 
 #define EVALUATING_CODE_BYTES 512u
+#define COMMON_JUMPS_MAX 16 /* of two functions to one place, that are looked up */
 #define SYMBOLS_CODE_BYTES 128u
 #define CONTEXT_OF_THREAD 32u /* in a Thread of 2.7 */
 #define SYMBOLS_TEXTS_AT 8u   /* in the table of ids: what rb_sym_all_symbols reads */
@@ -174,6 +175,7 @@ static bool find_loop(const struct elf_exports *symbols, struct elf_export *ret)
 {
 	struct evaluating program, file;
 	uint64_t one, other;
+	int common = 0;
 
 	if (elf_exports_find(symbols, "rb_vm_exec", ret))
 		return true;
@@ -181,9 +183,14 @@ static bool find_loop(const struct elf_exports *symbols, struct elf_export *ret)
 	    !read_evaluating(symbols, "rb_iseq_eval", &file))
 		return false;
 	for (uint64_t at = 0; next_jump(&program, &at, &one);)
-		for (uint64_t behind = 0; next_jump(&file, &behind, &other);)
-			if (one == other && function_extent_find(symbols, one, ret))
+		for (uint64_t behind = 0; next_jump(&file, &behind, &other);) {
+			if (one != other)
+				continue;
+			if (function_extent_find(symbols, one, ret))
 				return true;
+			if (++common == COMMON_JUMPS_MAX)
+				return false;
+		}
 	return false;
 }
 
