@@ -58,7 +58,10 @@ struct query_limits {
 	const _Atomic bool *stopped;   /* somebody said to stop; may be NULL */
 	uint32_t threads_max;	       /* 0 = by the CPUs, and only where it pays */
 	struct query_progress *progress; /* may be NULL */
-	/* True when names are waited for no longer: asked every 50 ms. May be NULL. */
+	/*
+	 * True when names are waited for no longer: asked every 50 ms, on the thread that made the
+	 * query. May be NULL.
+	 */
 	bool (*leave_names)(void *context);
 	void *leave_context;
 };
