@@ -124,7 +124,7 @@ test(NAME, () => withPage({}, async (page) => {
 		await verdict;
 		await page.waitForFunction((wanted) => !window.__firn.busy() && window.__firn.sides() &&
 			window.__firn.place().matchers.includes(`pair="${wanted}"`) &&
-			!/Checking/.test(document.querySelector(".sentence").textContent), pair);
+			!/Checking/.test(document.querySelector(".sentence")?.textContent ?? "Checking"), pair);
 		await settled(page);
 		await page.keyboard.press("r");
 		await settled(page);
