@@ -23,7 +23,8 @@
 #define SETTLE_NS (60 * CLOCK_NS_PER_S)
 #define START 0x400000u
 #define BYTES 0x100000u
-#define FLOOD (2 * SCRIPT_JOBS_MAX * SCRIPT_JOB_ITEMS) /* more than is read meanwhile */
+/* Frames, of which some are read while others are noted, until no more have room. */
+#define FLOOD_MAX (16u * SCRIPT_JOBS_MAX * SCRIPT_JOB_ITEMS)
 #define KIND_SUB 13u
 #define KIND_OTHER 1u
 #define IS_NAMED 0x8000u
@@ -186,12 +187,14 @@ static void what_found_no_room_is_read_later(void **state)
 	value.kind = KIND_SUB;
 	frame_of(PERL_CODE_SUB, words);
 	other[0] = words[0];
-	for (uint64_t i = 1; i <= FLOOD; i++) {
+	for (uint64_t i = 1; i <= FLOOD_MAX && metric_get(&runtime_codes_refused) == refused; i++) {
 		other[1] = words[1] ^ i << 32;
 		runtimes_note(runtimes, &process.identity, other, 1, clock_monotonic_ns());
 	}
+	assert_int_equal(metric_get(&runtime_codes_refused), refused + 1);
 	note(words);
-	assert_true(metric_get(&runtime_codes_refused) > refused);
+	assert_int_equal(metric_get(&runtime_codes_refused), refused + 2);
+	assert_null(runtimes_find(runtimes, &process.identity, words));
 	note(words);
 	assert_non_null(runtimes_find(runtimes, &process.identity, words));
 }
