@@ -149,15 +149,16 @@ static __always_inline bool script_lua_caller(const struct script *script, __u64
 	return *ret < script->frame;
 }
 
-/* Whether `link`, of the frame at hand, leads to the one outside. Reads that, if it is Lua's. */
-static __always_inline bool script_lua_leads_out(struct script *script, __u64 link)
+/*
+ * Whether `link`, of the frame at hand, leads to the one outside. Reads that, if it is Lua's: its
+ * base is in *ret then.
+ */
+static __always_inline bool script_lua_leads_out(struct script *script, __u64 link, __u64 *ret)
 {
-	__u64 outer = 0;
-
 	if (link & 3)
 		return (link & ~LUA_LINK_KIND) <= script->frame - script->lua.low;
-	return script_lua_caller(script, link, &outer) && script_lua_is_base(&script->lua, outer) &&
-	       script_lua_read(script, outer) && script_lua_has(script, link);
+	return script_lua_caller(script, link, ret) && script_lua_is_base(&script->lua, *ret) &&
+	       script_lua_read(script, *ret) && script_lua_has(script, link);
 }
 
 /*
@@ -166,10 +167,10 @@ static __always_inline bool script_lua_leads_out(struct script *script, __u64 li
  */
 static __always_inline void script_lua_leave_unlinked(struct script *script)
 {
-	__u64 outer = 0, pc = script->lua.pc;
+	__u64 outer = 0;
 
-	if (!script_lua_leads_out(script, script->words[LUA_WORD_LINK]) &&
-	    script_lua_leads_out(script, pc) && script_lua_caller(script, pc, &outer))
+	if (!script_lua_leads_out(script, script->words[LUA_WORD_LINK], &outer) &&
+	    !(script->lua.pc & 3) && script_lua_leads_out(script, script->lua.pc, &outer))
 		script->frame = outer;
 }
 
