@@ -17,7 +17,9 @@ LATE_MAX = 0.05  # share of samples that may come before a table that could not 
 # While an exception goes on its way, libgcc writes over the registers that its own frames have saved, before it
 # leaves them (uw_install_context_1): for that moment nothing says where its caller's frame is.
 INSTALLING = ("libgcc_s.so.1", "[truncated: bad return address]")
-INSTALLING_MAX = 0.05
+# After a fork, who first writes to its stack makes the kernel copy that page, which is nobody's until all CPUs know.
+COPYING = ("do_wp_page", "[truncated: unreadable stack]")
+IN_BETWEEN_MAX = 0.05  # share of samples at these moments
 GUESS = "[guess: frame pointer]"  # stands outside of a stack that was walked through generated code
 CLONE_BYTES = 12  # from the system call of clone3 to the new thread's part, which glibc leaves without rows
 # Where stacks of Go's run time begin.
@@ -279,7 +281,7 @@ class Verdict:
     def __init__(self):
         self.samples = self.whole = self.fit = self.no_user_half = 0
         self.late = 0  # left out: before the table of a file that was not there before the program's start
-        self.installing = 0  # left out: see INSTALLING
+        self.in_between = 0  # left out: see INSTALLING and COPYING
         self.at_end = self.complete = 0  # of samples at the end of a chain: all; those with the whole chain
         self.cut = collections.Counter()
         self.misfits = collections.Counter()
@@ -335,6 +337,11 @@ def is_installing(user, why):
     return why == cut and len(user) > 2 and all(os.path.basename(frame.path) == library for frame in user[:2])
 
 
+def is_copying(frames, why):
+    function, cut = COPYING
+    return why == cut and any(function in frame.names for frame in frames if is_kernel(frame))
+
+
 def musl_is_whole(files, chains, user):
     """musl has no unwind information: its caller of main, or of a start routine, is the end."""
     frames = [f for f in user if not is_marker(f)]
@@ -354,8 +361,8 @@ def judge(files, program, stacks):
         if program.late and why == NOT_LOADED:
             verdict.late += samples
             continue
-        if is_installing(user, why):
-            verdict.installing += samples
+        if is_installing(user, why) or is_copying(frames, why):
+            verdict.in_between += samples
             continue
         verdict.samples += samples
         if why and program.root == "musl" and musl_is_whole(files, chains, user):

@@ -367,15 +367,17 @@ static __always_inline bool is_in_exec(const struct user_registers *registers)
 	       registers->orig_ax == SYSTEM_CALL_EXECVEAT;
 }
 
-/* exec clears the registers before it sets the new image's first instruction. */
-static __always_inline bool is_new_image_ready(const struct user_registers *registers)
+/* The last that exec does is to set the new image's first instruction and its stack. */
+static __always_inline bool is_new_image_ready(const struct task_struct *task,
+					       const struct user_registers *registers)
 {
-	return !(registers->bx | registers->bp | registers->cx | registers->r12);
+	return registers->sp == task->mm->start_stack;
 }
 
 /*
  * exec has taken the memory of the old image away, which may take it long. It says where the new
- * code is among the last that it does; the list of mappings is the old one's until follow_exec.
+ * code is among the last that it does; the list of mappings is the old one's until follow_exec,
+ * or there is none: of a process that was just forked, and still was its parent's image.
  */
 static __always_inline bool is_old_image_gone(const struct task_struct *task,
 					      const struct record_head *head)
@@ -384,8 +386,9 @@ static __always_inline bool is_old_image_gone(const struct task_struct *task,
 
 	if (!task->mm->start_code)
 		return true;
-	return kept && kept->start_ns == head->process_start_ns &&
-	       kept->exec_id + 1 == head->exec_id;
+	if (!kept || kept->start_ns != head->process_start_ns)
+		return has_vma_iterator && !(head->flags & SAMPLE_IMAGE_OF_PARENT);
+	return kept->exec_id + 1 == head->exec_id;
 }
 
 /* In a system call, a fault or another interrupt. */
@@ -400,12 +403,12 @@ static __always_inline enum stack_end start_in_kernel(struct task_struct *task,
 	if (!is_user_mode(saved->cs))
 		return STACK_NO_USER_REGISTERS;
 	start_from(walk, saved->ip, saved->sp, saved->bp, saved->bx);
-	if (is_in_exec(saved) && !is_new_image_ready(saved) &&
+	if (is_in_exec(saved) && !is_new_image_ready(task, saved) &&
 	    is_old_image_gone(task, &sample_at_hand(scratch)->head))
 		return STACK_COMPLETE;
 	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
 	if (saved->orig_ax != ORIG_AX_NO_SYSCALL &&
-	    !(is_in_exec(saved) && is_new_image_ready(saved)))
+	    !(is_in_exec(saved) && is_new_image_ready(task, saved)))
 		walk->pc--;
 	return saved->cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 }
