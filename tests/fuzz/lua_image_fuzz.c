@@ -61,6 +61,7 @@ static void check_walk(const uint8_t *head)
 	static struct sample sample;
 	static struct splice_step steps[SPLICE_STEPS_MAX];
 	bool loops[8] = { true, false, true };
+	struct splice_natives natives = { loops, 8, 5, head[4] & 1 };
 	struct script script = { .room = SCRIPT_FRAMES_MAX,
 				 .process = { .kind = SCRIPT_LUA, .lua = places_of } };
 	size_t count = 0;
@@ -78,8 +79,8 @@ static void check_walk(const uint8_t *head)
 	while (count++ < STEPS_MAX && script_lua_frame(&script, &walk.lua, &sample))
 		;
 	if (count >= STEPS_MAX || script.at / 2 > SCRIPT_FRAMES_MAX + 1 ||
-	    splice_frames(loops, 8, head[4] & 1, (const uint64_t *)sample.frames, script.at / 2,
-			  steps) > SPLICE_STEPS_MAX)
+	    splice_frames(&natives, (const uint64_t *)sample.frames, script.at / 2, steps) >
+		    SPLICE_STEPS_MAX)
 		abort();
 	for (size_t i = 0; i < script.at / 2 && i < 4; i++)
 		check_code(SCRIPT_ADDRESS(sample.frames[2 * i]));

@@ -47,6 +47,7 @@ static void check_walk(const struct script_process *process, const struct perl_l
 	static struct splice_step steps[SPLICE_STEPS_MAX];
 	struct script script = { .process = *process, .room = SCRIPT_FRAMES_MAX };
 	bool loops[8] = { true, false, true };
+	struct splice_natives natives = { loops, 8, 5, image_bytes & 1 };
 	size_t frames, count = 0;
 
 	if (!script_perl_start(&script, BASE))
@@ -57,8 +58,8 @@ static void check_walk(const struct script_process *process, const struct perl_l
 		script_perl_end(&script, &sample);
 	frames = script.at / 2;
 	if (frames > SCRIPT_FRAMES_MAX + 1 || script.at % 2 ||
-	    splice_frames(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames,
-			  steps) > SPLICE_STEPS_MAX)
+	    splice_frames(&natives, (const uint64_t *)sample.frames, frames, steps) >
+		    SPLICE_STEPS_MAX)
 		abort();
 	for (size_t i = 0; i < frames && i < 8; i++)
 		if (!(sample.frames[2 * i] & SCRIPT_IS_CUT))

@@ -49,6 +49,7 @@ static void check_walk(const struct script_process *process, const struct php_la
 	static struct splice_step steps[SPLICE_STEPS_MAX];
 	struct script script = { .process = *process, .room = SCRIPT_FRAMES_MAX };
 	bool loops[8] = { true, false, true };
+	struct splice_natives natives = { loops, 8, 5, image_bytes & 1 };
 	size_t frames, count = 0;
 
 	if (!script_php_start(&script))
@@ -59,8 +60,8 @@ static void check_walk(const struct script_process *process, const struct php_la
 	if (script.at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script.at % 2)
 		abort();
 	frames = script.at / 2;
-	if (splice_frames(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames,
-			  steps) > SPLICE_STEPS_MAX ||
+	if (splice_frames(&natives, (const uint64_t *)sample.frames, frames, steps) >
+		    SPLICE_STEPS_MAX ||
 	    (splice_runs_on_stack((const uint64_t *)sample.frames, frames) > frames &&
 	     splice_runs_on_stack((const uint64_t *)sample.frames, frames) != SIZE_MAX))
 		abort();

@@ -106,9 +106,10 @@ static void check_walk(const uint8_t *head, size_t version)
 				 .process = { .kind = SCRIPT_PUC, .puc = walks[version] } };
 	__u64 registers[21] = { 0 };
 	bool loops[8] = { true, false, true };
+	struct splice_natives natives = { loops, 8, 5, head[3] & 1 };
 	size_t count = 0;
 
-	registers[PUC_REGISTER_SP] = BASE + 8ull * head[0];
+	registers[REGISTERS_SP] = BASE + 8ull * head[0];
 	registers[5] = BASE + 8ull * head[1]; /* rbx */
 	registers[9] = BASE + 4ull * head[2];
 	script_puc_start(&script, &sample, registers);
@@ -116,8 +117,8 @@ static void check_walk(const uint8_t *head, size_t version)
 		;
 	/* Calls in C may be a circle, which the kernel's program leaves after as many steps. */
 	if (script.at / 2 > SCRIPT_FRAMES_MAX + 1 ||
-	    splice_frames(loops, 8, head[3] & 1, (const uint64_t *)sample.frames, script.at / 2,
-			  steps) > SPLICE_STEPS_MAX)
+	    splice_frames(&natives, (const uint64_t *)sample.frames, script.at / 2, steps) >
+		    SPLICE_STEPS_MAX)
 		abort();
 	for (size_t i = 0; i < script.at / 2 && i < 8; i++)
 		check_code(&layouts[version], SCRIPT_ADDRESS(sample.frames[2 * i]));

@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#include "agent/bpf/script.h"
+#include "agent/bpf/script_python.h"
 
 static void check_code(const struct python_layout *layout, uint64_t address)
 {
@@ -40,24 +40,33 @@ static void check_code(const struct python_layout *layout, uint64_t address)
 	script_code_fini(&code);
 }
 
-static void check_walk(const struct script_process *process, const struct python_layout *layout)
+static void check_walk(const struct script_process *process, const struct python_layout *layout,
+		       uint8_t stack_at)
 {
 	static struct sample sample;
 	static struct splice_step steps[SPLICE_STEPS_MAX];
 	struct script script = { .process = *process, .room = SCRIPT_FRAMES_MAX };
 	bool loops[8] = { true, false, true };
+	struct splice_natives natives = { loops, 8, 5, image_bytes & 1 };
+	__u64 registers[21] = { 0 };
 	size_t frames, count = 0;
 
-	if (!script_start(&script, BASE))
+	registers[REGISTERS_SP] = BASE + stack_at;
+	script_python_start(&script, BASE, registers, BASE + 8ull * stack_at);
+	while (script_python_seek(&script))
+		if (count++ > SCRIPT_PYTHON_SCAN_STEPS)
+			abort();
+	if (!script_python_settle(&script, &sample))
 		return;
+	count = 0;
 	while (script_frame(&script, &sample))
 		if (count++ > SCRIPT_FRAMES_MAX)
 			abort();
 	if (script.at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script.at % 2)
 		abort();
 	frames = script.at / 2;
-	if (splice_frames(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames,
-			  steps) > SPLICE_STEPS_MAX)
+	if (splice_frames(&natives, (const uint64_t *)sample.frames, frames, steps) >
+	    SPLICE_STEPS_MAX)
 		abort();
 	for (size_t i = 0; i < frames && i < 8; i++)
 		check_code(layout, sample.frames[2 * i] & ~(uint64_t)SCRIPT_FLAGS);
@@ -102,8 +111,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.proof = 112,
 		.proof_words = 3 + (data[7] & 1),
 		.position_is_index = data[7] >> 1 & 1,
+		.on_stack = data[7] >> 2 & 1 ? 24 : 0,
 	};
-	check_walk(&process, &layout);
+	if (data[7] >> 3 & 1)
+		process.current_at = process.interpreters_at = BASE + data[4];
+	check_walk(&process, &layout, data[2]);
 	check_code(&layout, BASE + data[1]);
 	python_line(slice_from(image, image_bytes), (enum python_lines_form)layout.lines_form,
 		    data[3], data[7]);

@@ -44,6 +44,7 @@ static void check_walk(const struct script_process *process, const struct ruby_l
 	static struct splice_step steps[SPLICE_STEPS_MAX];
 	struct script script = { .process = *process, .room = SCRIPT_FRAMES_MAX };
 	bool loops[8] = { true, false, true };
+	struct splice_natives natives = { loops, 8, 5, image_bytes & 1 };
 	size_t frames, count = 0;
 
 	if (!script_ruby_start(&script, BASE))
@@ -53,8 +54,8 @@ static void check_walk(const struct script_process *process, const struct ruby_l
 	if (script.at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script.at % 2)
 		abort();
 	frames = script.at / 2;
-	if (splice_frames(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames,
-			  steps) > SPLICE_STEPS_MAX)
+	if (splice_frames(&natives, (const uint64_t *)sample.frames, frames, steps) >
+	    SPLICE_STEPS_MAX)
 		abort();
 	for (size_t i = 0; i < frames && i < 8; i++)
 		check_code(layout, SCRIPT_ADDRESS(sample.frames[2 * i]));

@@ -149,6 +149,7 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/script_perl.h"
 #include "agent/bpf/script_php.h"
 #include "agent/bpf/script_puc.h"
+#include "agent/bpf/script_python.h"
 #include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
 #include "agent/bpf/stack.bpf.h"
@@ -759,6 +760,30 @@ WALK_APART void take_puc_frames(struct scratch *scratch)
 	bpf_loop(PUC_STEPS_MAX, next_puc_frame, &scratch, 0);
 }
 
+/* bpf_loop callback. */
+static long next_stack_words(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !script_python_seek(&scratch->script);
+}
+
+WALK_APART void take_python_frames(__u64 thread, struct scratch *scratch)
+{
+	struct sample *sample = sample_at_hand(scratch);
+	struct walk *walk = &scratch->walk;
+
+	if (walk_read_registers(walk->registers))
+		return;
+	script_python_start(&scratch->script, thread, walk->registers,
+			    walk_leaf_end(walk, walk->registers));
+	if (scratch->script.python.left)
+		bpf_loop(SCRIPT_PYTHON_SCAN_STEPS, next_stack_words, &scratch, 0);
+	if (script_python_settle(&scratch->script, sample))
+		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -796,8 +821,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		take_lua_frames(scratch);
 	else if (process->kind == SCRIPT_PUC)
 		take_puc_frames(scratch);
-	else if (script_start(script, task->thread.fsbase))
-		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
+	else
+		take_python_frames(task->thread.fsbase, scratch);
 	sample->script_kind = process->kind;
 	sample->script_words = script->at - first;
 	if (script->had.is_new)

@@ -4,6 +4,8 @@
  *
  *   thread pointer -> thread state -> innermost frame -> previous -> ...
  *
+ * Where CPython's state is found: script_python.h.
+ *
  * The native walk of such a thread shows the interpreter's loop and not what it runs. Each frame
  * gives two words: the code object with flags, and the position in it with a proof (a hash) of the
  * object. The agent (agent/runtime) finds their names; it also supplies the layout: struct
@@ -82,6 +84,19 @@ struct script_puc {
 	bool is_inner; /* the call at hand is the innermost of all */
 };
 
+#define SCRIPT_PYTHON_STACK_WORDS 16u /* that are looked at in one step */
+
+/* Of Python (script_python.h). */
+struct script_python {
+	__u64 leaf, leaf_bytes; /* the C frame of the interrupted function; 0 bytes = not known */
+	__u64 state;		/* whose frames are shown */
+	__u64 other, wanted;	/* a state that may be the thread's, and its innermost frame */
+	__u64 at;		/* the next word of the stack */
+	__u32 left;		/* such words */
+	bool has_others;	/* there are several interpreters */
+	__u64 stack[SCRIPT_PYTHON_STACK_WORDS];
+};
+
 struct script {
 	__u64 frame; /* the next one; 0 = none */
 	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame; of Perl: the
@@ -95,6 +110,7 @@ struct script {
 	struct script_lua lua;
 	struct script_php php;
 	struct script_puc puc;
+	struct script_python python;
 	__u64 sample; /* which one, for what was seen in it */
 	__u64 words[SCRIPT_FRAME_WORDS];
 	__u64 proof[SCRIPT_PROOF_WORDS];
@@ -192,41 +208,6 @@ static __always_inline bool script_find_state(const struct script *script, __u64
 	}
 }
 
-/*
- * The state of a thread that has given up the interpreter's lock: CPython from 3.12 on then leaves
- * it to the pthread key alone. 0 = there is none.
- */
-static __always_inline __u64 script_detached_state(const struct script *script, __u64 thread)
-{
-	__u64 key_at = script->process.key_at, at = 0;
-	__u64 slot[2] = { 0 }; /* its use, odd while the key is in use, and the value */
-
-	if (!key_at || !script_find_key(false, key_at, thread, &at) ||
-	    walk_read(slot, sizeof(slot), at - 8) || !(slot[0] & 1))
-		return 0;
-	return slot[1];
-}
-
-/* Sets script->frame to the innermost one of the thread. False when it runs nothing. */
-static __always_inline bool script_start(struct script *script, __u64 thread)
-{
-	const struct script_layout *layout = &script->process.layout;
-	__u64 at = 0, state = 0;
-
-	script->frame = 0;
-	if (!script_find_state(script, thread, &at) || walk_read(&state, sizeof(state), at))
-		return false;
-	if (!state)
-		state = script_detached_state(script, thread);
-	if (!state || walk_read(&at, sizeof(at), state + layout->first_frame))
-		return false;
-	if (layout->first_frame_hop != SCRIPT_NO_HOP &&
-	    walk_read(&at, sizeof(at), at + layout->first_frame_hop))
-		return false;
-	script->frame = at;
-	return at != 0;
-}
-
 static __always_inline __u64 script_word_of(const __u64 *frame, __u32 at)
 {
 	return frame[at / 8 & (SCRIPT_FRAME_WORDS - 1)];
@@ -289,28 +270,35 @@ static __always_inline __u64 script_flags(const struct script *script, const __u
 	}
 }
 
+/* True if the address is in the C frame of the interrupted function. */
+static __always_inline bool script_is_in_leaf(const struct script *script, __u64 address)
+{
+	return address - script->python.leaf < script->python.leaf_bytes;
+}
+
 /* Notes the frame at hand and goes to the one outside of it. False when there is none. */
 static __always_inline bool script_frame(struct script *script, struct sample *sample)
 {
 	const struct script_layout *layout = &script->process.layout;
 	__u32 bytes = (layout->frame_bytes + 7u) & ~7u;
-	__u64 object, position, flags;
+	__u64 at = script->frame, object, position, flags;
 	const __u64 *frame;
 
-	if (!script->frame)
+	if (!at)
 		return false;
 	if (!script->room)
 		return script_cut(script, sample, SCRIPT_TOO_DEEP);
 	script->room--;
 	if (bytes > 8 * SCRIPT_FRAME_WORDS)
 		bytes = 8 * SCRIPT_FRAME_WORDS;
-	if (!script_window_read(&script->frames, script->frame, bytes, SCRIPT_OUTWARDS_IS_DOWN))
+	if (!script_window_read(&script->frames, at, bytes, SCRIPT_OUTWARDS_IS_DOWN))
 		return script_cut(script, sample, SCRIPT_UNREADABLE);
-	frame = script_window_at(&script->frames, script->frame);
+	frame = script_window_at(&script->frames, at);
 	flags = script_flags(script, frame);
 	script->frame = script_word_of(frame, layout->previous);
 	if (flags & SCRIPT_IS_MARK) {
-		script_put(script, sample, flags, 0);
+		script_put(script, sample, flags,
+			   script_is_in_leaf(script, at) ? SCRIPT_RUNS_ARE_INNER : 0);
 		return true;
 	}
 	object = script_word_of(frame, layout->object) & ~(__u64)SCRIPT_FLAGS;

@@ -54,11 +54,9 @@ enum script_puc_call_word {
 #define PUC_KIND_CLOSURE 6u /* in Lua */
 #define PUC_KIND_MASK 0x3fu
 
-/* Of struct pt_regs: rbx, rbp, r12 to r15 come first. */
-#define PUC_PRESERVED_REGISTERS 6
+/* Of struct pt_regs. */
 #define PUC_GENERAL_REGISTERS 15
 #define PUC_REGISTER_DI 14
-#define PUC_REGISTER_SP 19
 
 /* A word that may be the address of an object, and does not point at the stack. */
 static __always_inline bool script_puc_may_be(const struct script_puc *puc, __u64 word)
@@ -124,14 +122,14 @@ static __always_inline void script_puc_start(struct script *script, struct sampl
 	puc->count = 0;
 	puc->is_main = false;
 	puc->is_inner = true;
-	puc->at = registers[PUC_REGISTER_SP] & ~7ull;
+	puc->at = registers[REGISTERS_SP] & ~7ull;
 	puc->left = SCRIPT_PUC_SCAN_WORDS;
 	WALK_UNROLL
 	for (int i = 0; i < SCRIPT_PUC_THREADS; i++)
 		puc->seen[i] = 0;
 	WALK_KEEP_LOOP
 	for (int i = 0; i < PUC_GENERAL_REGISTERS; i++) {
-		if ((i < PUC_PRESERVED_REGISTERS || i == PUC_REGISTER_DI) &&
+		if ((i < REGISTERS_PRESERVED || i == PUC_REGISTER_DI) &&
 		    script_puc_is_thread(script, registers[i])) {
 			script_puc_take(script, sample, registers[i]);
 			return;

@@ -85,13 +85,18 @@ enum script_flag {
 	 * ... and no frame: the run ends before it. With an address, which only Ruby has, the
 	 * method that the frame before it belongs to.
 	 */
-	SCRIPT_IS_MARK = 2, /* the second word may be SCRIPT_OTHER_STACK, of V8 a kind of frame */
+	SCRIPT_IS_MARK = 2, /* the second word may be an enum script_note, of V8 a kind of frame */
 	SCRIPT_IS_CUT = 4,  /* no frame: the second word is an enum script_end */
 	SCRIPT_FLAGS = 7,
 };
 
-/* A mark without an address: the frames outside of it run on another stack of the thread. */
-#define SCRIPT_OTHER_STACK 1u
+/* What a mark without an address says; one that ends no run says nothing else. */
+enum script_note {
+	SCRIPT_OTHER_STACK = 1, /* the frames outside of it run on another stack of the thread */
+	/* Of Python, where some calls of the loop have no run: they are the outermost ones ... */
+	SCRIPT_RUNS_ARE_INNER = 2,
+	SCRIPT_RUNS_ARE_OUTER = 3, /* ... or, as it seems, the innermost */
+};
 
 /* Why the frames of an interpreter end before the last one. */
 enum script_end {
@@ -133,7 +138,8 @@ struct script_layout {
 	__u8 boundary_kind; /* enum script_boundary */
 	__u8 boundary_value;
 	__u8 position_is_index; /* 32 bits; otherwise an address in the code object */
-	__u16 reserved;
+	__u16 on_stack; /* in the thread's state: what the innermost call of the loop has in its
+			   C frame; 0 = that is not to be had so */
 };
 
 /* The same of V8; the first three from the frame pointer on. */
@@ -235,8 +241,11 @@ struct script_process {
 	__u16 kind;	  /* enum script_kind */
 	__u16 state_form; /* enum script_state_form */
 	__u64 state_at;
-	__u64 key_at; /* the same of SCRIPT_STATE_KEY, for threads that have no state there; 0 =
-			 none; of Python */
+	/* Of Python; 0 = none: */
+	__u64 key_at;	  /* the same of SCRIPT_STATE_KEY, for threads that have no state there */
+	__u64 current_at; /* the state that has the interpreter's lock, where that may be another
+			     one of the thread's */
+	__u64 interpreters_at; /* the newest interpreter, which begins with the next older one */
 	union {
 		struct script_layout layout;
 		struct script_v8_layout v8;	/* SCRIPT_V8 */
@@ -410,6 +419,12 @@ struct staged_samples {
 	__u8 samples[STAGED_BYTES + sizeof(struct sample)];
 };
 
+/* Words of struct pt_regs. The first are those that functions preserve. */
+#define REGISTERS_PRESERVED 6
+#define REGISTERS_FP 4
+#define REGISTERS_PC 16
+#define REGISTERS_SP 19
+
 #define STACK_RECORD_BYTES                                                                         \
 	32768u			  /* a power of two; few stacks are larger when a program starts   \
 				   */
@@ -573,7 +588,7 @@ _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "sta
 _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct jvm_file) == 88, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct jvm_entry) == 224, "no padding");
-_Static_assert(sizeof(struct script_process) == 56, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct script_process) == 72, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");

@@ -1028,6 +1028,21 @@ static __always_inline bool walk_leaf(struct walk *walk, struct sample *sample)
 	return walk_goes_on(walk, walk_by_row(walk, leaf->row));
 }
 
+/*
+ * Where the frame of the interrupted function ends, whose registers (struct pt_regs) these are.
+ * 0 = its row is not kept.
+ */
+static __always_inline __u64 walk_leaf_end(struct walk *walk, const __u64 *registers)
+{
+	const struct walk_leaf *leaf = &walk_memory(walk)->leaf;
+	__u64 base =
+		TABLE_RULE_BY_FP(leaf->row) ? registers[REGISTERS_FP] : registers[REGISTERS_SP];
+
+	if (registers[REGISTERS_PC] - leaf->start >= leaf->bytes)
+		return 0;
+	return base + 8ull * TABLE_RULE_CFA(leaf->row);
+}
+
 /* A further step: notes frames in the sample and leaves them. False when the walk has ended. */
 static __always_inline bool walk_frame(struct walk *walk, struct sample *sample)
 {

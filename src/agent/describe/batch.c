@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/describe/greenlet.h"
 #include "agent/describe/labels.h"
 #include "agent/describe/perl_loops.h"
 #include "agent/describe/script_frames.h"
@@ -352,10 +353,18 @@ static uint32_t add_gap(struct builder *builder, uint32_t node, const struct cou
 static size_t splice_half(struct user_half *half)
 {
 	const struct counted *stack = half->stack;
+	struct splice_natives natives = {
+		.loops = half->loops,
+		.count = stack->user_count,
+		.inside = stack->user_count,
+		.is_complete = is_complete(stack),
+	};
 
+	if (stack->script_kind == SCRIPT_PYTHON)
+		natives.inside = greenlet_frames(half->space, half->addresses, stack->user_count,
+						 half->loops);
 	if (stack->script_kind != SCRIPT_V8)
-		return splice_frames(half->loops, stack->user_count, is_complete(stack),
-				     half->script, half->script_count, half->steps);
+		return splice_frames(&natives, half->script, half->script_count, half->steps);
 	for (size_t i = 0; i < stack->user_count; i++)
 		half->natives[i] = script_native_of(half->space, half->addresses[i]);
 	return splice_places(half->natives, stack->user_count, half->script,

@@ -280,6 +280,12 @@ static void look_at_beam(struct runtimes *runtimes, const struct process *proces
 	add_entry(runtimes, entry);
 }
 
+static void add_bias(__u64 *address, uint64_t bias)
+{
+	if (*address)
+		*address += bias;
+}
+
 /* The kernel's program walks its frames from now on. */
 static void look_at_script(struct runtimes *runtimes, const struct process *process,
 			   const struct runtime_file *file, uint64_t bias, int64_t now_ns)
@@ -291,8 +297,9 @@ static void look_at_script(struct runtimes *runtimes, const struct process *proc
 	script.exec_id = process->identity.exec_id;
 	if (script.state_form != SCRIPT_STATE_STATIC)
 		script.state_at += bias;
-	if (script.key_at)
-		script.key_at += bias;
+	add_bias(&script.key_at, bias);
+	add_bias(&script.current_at, bias);
+	add_bias(&script.interpreters_at, bias);
 	if (script.kind == SCRIPT_RUBY)
 		script.ruby.code_start += bias;
 	else if (script.kind == SCRIPT_PHP)

@@ -10,6 +10,7 @@ struct runs {
 	bool has_base;	   /* the outermost is nothing but a mark */
 	bool is_cut;	   /* there are more */
 	bool is_elsewhere; /* those behind some run on another stack */
+	uint64_t note;	   /* SCRIPT_RUNS_ARE_INNER or _OUTER; 0 = not known */
 };
 
 struct splicing {
@@ -19,10 +20,15 @@ struct splicing {
 	size_t count;
 };
 
+/* enum script_note; 0 = none. */
+static uint64_t note_of(const uint64_t *words)
+{
+	return words[0] & SCRIPT_IS_MARK && !SCRIPT_ADDRESS(words[0]) ? words[1] : 0;
+}
+
 static bool is_other_stack(const uint64_t *words)
 {
-	return words[0] & SCRIPT_IS_MARK && !SCRIPT_ADDRESS(words[0]) &&
-	       words[1] == SCRIPT_OTHER_STACK;
+	return note_of(words) == SCRIPT_OTHER_STACK;
 }
 
 static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
@@ -31,7 +37,12 @@ static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		bool is_bare = words[2 * i] & SCRIPT_IS_MARK && done == i;
+		uint64_t note = note_of(words + 2 * i);
 
+		if (note == SCRIPT_RUNS_ARE_INNER || note == SCRIPT_RUNS_ARE_OUTER) {
+			runs->note = note;
+			done += is_bare && !(words[2 * i] & SCRIPT_ENDS_RUN);
+		}
 		if (words[2 * i] & SCRIPT_ENDS_RUN)
 			runs->ends[runs->count++] = (uint16_t)(done = i + 1);
 		if (is_other_stack(words + 2 * i))
@@ -68,43 +79,71 @@ static void add_gap(struct splicing *splicing)
 	splicing->steps[splicing->count++] = (struct splice_step){ .is_gap = true };
 }
 
-/* How many of the innermost loops have no run. */
-static size_t idle_loops(const bool *loops, size_t loops_count, size_t runs_count)
+static size_t count_loops(const struct splice_natives *natives, size_t count)
 {
-	return loops_count == runs_count + 1 && runs_count && loops[0] ? 1 : 0;
+	size_t loops = 0;
+
+	for (size_t i = 0; i < count; i++)
+		loops += natives->loops[i];
+	return loops;
 }
 
-size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
-		     const uint64_t *words, size_t script_count, struct splice_step *steps)
+/* How many of the innermost loops have no run, of a complete stack with more loops than runs. */
+static size_t idle_loops(const struct splice_natives *natives, const struct runs *runs,
+			 size_t loops_count, size_t runs_count)
+{
+	size_t inside = count_loops(natives, natives->inside);
+
+	if (runs->note == SCRIPT_RUNS_ARE_OUTER && !runs->is_cut)
+		return loops_count - runs_count;
+	if (runs->note == SCRIPT_RUNS_ARE_INNER || inside == runs_count || !natives->loops[0])
+		return 0;
+	return loops_count == runs_count + 1 || inside == runs_count + 1 ? 1 : 0;
+}
+
+#define NO_LOOP SIZE_MAX
+
+/* The loop, counted from the innermost, that runs functions which are not known. */
+static size_t find_gap(const struct runs *runs, size_t loops_count, size_t runs_count, size_t idle)
+{
+	if (runs->is_cut)
+		return NO_LOOP;
+	if (loops_count > runs_count + idle)
+		return loops_count - 1;
+	return runs->note == SCRIPT_RUNS_ARE_OUTER ? idle - 1 : NO_LOOP;
+}
+
+size_t splice_frames(const struct splice_natives *natives, const uint64_t *words,
+		     size_t script_count, struct splice_step *steps)
 {
 	struct splicing splicing = { .words = words, .steps = steps };
-	size_t loops_count = 0, idle, early = 0, runs;
-	bool has_gap;
+	size_t loops_count = count_loops(natives, natives->count);
+	size_t idle = 0, early = 0, gap = NO_LOOP, runs;
+	bool is_complete;
 
 	assert(script_count <= SCRIPT_FRAMES_MAX + 1);
 	find_runs(&splicing.runs, words, script_count);
 	runs = splicing.runs.count;
-	is_complete = is_complete && !splicing.runs.is_elsewhere;
-	for (size_t i = 0; i < native_count; i++)
-		loops_count += loops[i];
+	is_complete = natives->is_complete && !splicing.runs.is_elsewhere;
 	if (is_complete && splicing.runs.has_rest && runs == loops_count + 1)
 		add_run(&splicing, --runs);
-	idle = is_complete ? idle_loops(loops, loops_count, runs) : 0;
-	if (is_complete && runs > loops_count)
+	if (is_complete && loops_count > runs) {
+		idle = idle_loops(natives, &splicing.runs, loops_count, runs);
+		gap = find_gap(&splicing.runs, loops_count, runs, idle);
+	} else if (is_complete) {
 		early = runs - loops_count; /* innermost, without a loop */
-	has_gap = is_complete && runs && !splicing.runs.is_cut && loops_count > runs + idle;
+	}
 	for (size_t run = runs; run-- > loops_count + early;)
 		add_run(&splicing, run);
-	for (size_t i = native_count, loop = loops_count; i-- > 0;) {
+	for (size_t i = natives->count, loop = loops_count; i-- > 0;) {
 		add(&splicing, true, i);
-		if (!loops[i])
+		if (!natives->loops[i])
 			continue;
 		loop--; /* among the loops, from the innermost */
 		if (loop >= idle && loop - idle + early < runs)
 			add_run(&splicing, loop - idle + early);
-		else if (has_gap)
+		else if (loop == gap)
 			add_gap(&splicing);
-		has_gap = false;
 	}
 	for (size_t run = early; run-- > 0;)
 		add_run(&splicing, run);

@@ -7,9 +7,11 @@
  *
  *   the native walk was cut     runs beyond its loops are outside of all that it shows; so where
  *                               there are marks of SCRIPT_OTHER_STACK
- *   a loop more than runs       the loop of the innermost frame has not begun its run yet, or has
- *                               ended it; otherwise the outermost ones belong to other stacks
- *                               (greenlets, other interpreters): a gap stands in the first one
+ *   more loops than runs        the outermost ones belong to other stacks (greenlets, other
+ *                               interpreters): a gap stands in the first one. One more may be the
+ *                               loop of the innermost frame, which has not begun its run yet, or
+ *                               has ended it. Notes of the frames, and where a stack was switched,
+ *                               tell which
  *   the outermost run is empty  no loop runs it: CPython 3.15 has a frame outside of all
  *   a run more than loops       its loop was not recognised: it is put innermost; or, where the
  *                               outermost has no end, that is of native functions that were called
@@ -32,12 +34,19 @@ struct splice_step {
 	uint16_t index; /* of the native frame, or of the interpreter's */
 };
 
+struct splice_natives {
+	const bool *loops; /* native frame i (innermost first) is in the loop */
+	size_t count;
+	size_t inside; /* so many innermost ones are on a stack that was switched to; or `count` */
+	bool is_complete;
+};
+
 /*
- * `loops[i]`: native frame i (innermost first) is in the loop. `words`: two for each frame of the
- * interpreter (bpf/shared.h). Fills `steps`, outermost first, and returns how many.
+ * `words`: two for each frame of the interpreter (bpf/shared.h). Fills `steps`, outermost first,
+ * and returns how many.
  */
-size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
-		     const uint64_t *words, size_t script_count, struct splice_step *steps);
+size_t splice_frames(const struct splice_natives *natives, const uint64_t *words,
+		     size_t script_count, struct splice_step *steps);
 
 /* How many runs there are inside of the first mark of SCRIPT_OTHER_STACK; SIZE_MAX = there is none.
  */

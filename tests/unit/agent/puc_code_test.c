@@ -294,7 +294,7 @@ static size_t walk_from(const uint64_t *stack, size_t count, __u64 *registers, b
 				 .process = { .kind = SCRIPT_PUC, .puc = walk_54 } };
 	size_t steps = 0;
 
-	registers[PUC_REGISTER_SP] = put(stack, count);
+	registers[REGISTERS_SP] = put(stack, count);
 	put((uint64_t[16]){ 0 }, 16);
 	script_puc_start(&script, &sample, registers);
 	while (script_puc_frame(&script, &sample, in_loop ? registers : NULL))
@@ -372,7 +372,7 @@ static void what_is_no_thread_or_call_is_left_or_cut(void **state)
 	assert_int_equal(sample.frames[1], SCRIPT_UNREADABLE);
 	set64(thread.call, BASE); /* not on its stack */
 	assert_int_equal(walk_from(&thread.address, 1, registers, false), 0);
-	registers[PUC_REGISTER_SP] = 8;
+	registers[REGISTERS_SP] = 8;
 	assert_int_equal(walk_from(&thread.address, 0, registers, false), 0);
 }
 

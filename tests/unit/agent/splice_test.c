@@ -10,32 +10,59 @@
 
 #include "agent/runtime/splice.h"
 
+static uint64_t note_by_letter(char letter)
+{
+	switch (letter) {
+	case 'F':
+		return SCRIPT_OTHER_STACK;
+	case 'I':
+	case 'i':
+		return SCRIPT_RUNS_ARE_INNER;
+	case 'O':
+		return SCRIPT_RUNS_ARE_OUTER;
+	default:
+		return 0;
+	}
+}
+
+static size_t put_script(uint64_t *words, const char *script)
+{
+	size_t frames = 0;
+
+	for (; *script; script++) {
+		if (*script == 'E') {
+			words[2 * frames - 2] |= SCRIPT_ENDS_RUN;
+		} else if (strchr("MFIiO", *script)) {
+			words[2 * frames + 1] = note_by_letter(*script);
+			words[2 * frames++] =
+				SCRIPT_IS_MARK | (strchr("IO", *script) ? 0 : SCRIPT_ENDS_RUN);
+		} else {
+			frames++;
+		}
+	}
+	return frames;
+}
+
 /*
- * Native frames innermost first: 'L' a loop, 'n' another. Script frames innermost first: a digit,
- * 'E' behind the last of a run, 'M' a mark, 'F' one behind which another stack's frames are. The
- * result outermost first: native frames as letters with their index, script frames as "s" with
- * theirs, "?" functions that are not known.
+ * Native frames innermost first: 'L' a loop, 'G' one that has switched the stack, 'n' another.
+ * Script frames innermost first: a digit, 'E' behind the last of a run, 'M' a mark, 'F' one behind
+ * which another stack's frames are, 'i' one in the innermost native frame; 'I' and 'O' notes that
+ * the runs are the inner or outer loops'. The result outermost first: native frames as letters with
+ * their index, script frames as "s" with theirs, "?" functions that are not known.
  */
 static void check(const char *native, const char *script, bool is_complete, const char *expected)
 {
 	struct splice_step steps[SPLICE_STEPS_MAX];
 	uint64_t words[2 * (SCRIPT_FRAMES_MAX + 1)] = { 0 };
 	bool loops[SAMPLE_FRAMES_MAX];
+	struct splice_natives natives = { loops, strlen(native), strcspn(native, "G"),
+					  is_complete };
 	char text[256] = "";
-	size_t frames = 0, count;
+	size_t count;
 
 	for (size_t i = 0; native[i]; i++)
 		loops[i] = native[i] == 'L';
-	for (size_t i = 0; script[i]; i++) {
-		if (script[i] == 'E')
-			words[2 * frames - 2] |= SCRIPT_ENDS_RUN;
-		else if (script[i] == 'M' || script[i] == 'F') {
-			words[2 * frames + 1] = script[i] == 'F' ? SCRIPT_OTHER_STACK : 0;
-			words[2 * frames++] = SCRIPT_ENDS_RUN | SCRIPT_IS_MARK;
-		} else
-			frames++;
-	}
-	count = splice_frames(loops, strlen(native), is_complete, words, frames, steps);
+	count = splice_frames(&natives, words, put_script(words, script), steps);
 	for (size_t i = 0; i < count; i++)
 		if (steps[i].is_gap)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "? ");
@@ -80,6 +107,52 @@ static void a_loop_may_have_no_run_yet(void **state)
 	/* Behind it there is something: then it is the outermost ones that belong elsewhere. */
 	check("nLnLnL", "1E2E", true, "L5 ? n4 L3 s1 n2 L1 s0 n0 ");
 	check("LnLnLnL", "1E2E", true, "L6 ? n5 L4 n3 L2 s1 n1 L0 s0 ");
+}
+
+/* The outer functions are those of another greenlet, or of another interpreter. */
+static void a_loop_that_was_interrupted_may_have_its_run(void **state)
+{
+	(void)state;
+	check("LnL", "I1E", true, "L2 ? n1 L0 s1 ");
+	check("LnL", "12i", true, "L2 ? n1 L0 s1 s0 ");
+	check("LnLnL", "I1E2E", true, "L4 ? n3 L2 s2 n1 L0 s1 ");
+	check("LnL", "I12", true, "L2 ? n1 L0 s2 s1 ");
+	/* As many loops as runs. */
+	check("LnL", "I1E2E", true, "L2 s2 n1 L0 s1 ");
+	check("LnL", "1i2M", true, "L2 s2 n1 L0 s0 ");
+	check("LnL", "1i2MM", true, "L2 s2 n1 L0 s0 ");
+}
+
+static void functions_outside_of_a_switched_stack_are_not_known(void **state)
+{
+	(void)state;
+	check("LnGL", "1E", true, "L3 ? G2 n1 L0 s0 ");
+	check("nLnLGL", "1E2E", true, "L5 ? G4 L3 s1 n2 L1 s0 n0 ");
+	/* Of the greenlet's loops the innermost has not begun. */
+	check("LnLGL", "1E", true, "L4 ? G3 L2 s0 n1 L0 ");
+	/* What is called by a switch still has its callers, or again. */
+	check("LnGL", "1E2E", true, "L3 s1 G2 n1 L0 s0 ");
+	check("GnL", "1E", true, "L2 s0 n1 G0 ");
+}
+
+/* The thread's first state while it seems to be in C code of another one. */
+static void functions_inside_of_another_state_are_not_known(void **state)
+{
+	(void)state;
+	check("nLnL", "O1E", true, "L3 s1 n2 L1 ? n0 ");
+	check("nLLnL", "O1E", true, "L4 s1 n3 L2 ? L1 n0 ");
+	check("nLnL", "O1E2E", true, "L3 s2 n2 L1 s1 n0 ");
+	check("nL", "O1E2E", true, "L1 s2 n0 s1 ");
+	check("nLnL", "O1E", false, "L3 n2 L1 s1 n0 "); /* says that it is cut */
+}
+
+static void loops_without_any_run_are_not_known(void **state)
+{
+	(void)state;
+	check("nL", "", true, "L1 ? n0 ");
+	check("LnL", "", true, "L2 ? n1 L0 ");
+	check("L", "", true, "L0 "); /* it has not begun */
+	check("nL", "", false, "L1 n0 ");
 }
 
 static void a_run_without_a_loop_is_innermost(void **state)
@@ -163,18 +236,18 @@ static void all_that_a_sample_can_have_is_placed(void **state)
 	struct splice_step steps[SPLICE_STEPS_MAX];
 	uint64_t words[2 * (SCRIPT_FRAMES_MAX + 1)];
 	bool loops[SAMPLE_FRAMES_MAX];
+	struct splice_natives natives = { loops, SAMPLE_FRAMES_MAX, SAMPLE_FRAMES_MAX, true };
 
 	(void)state;
 	for (size_t i = 0; i <= SCRIPT_FRAMES_MAX; i++)
 		words[2 * i] = SCRIPT_ENDS_RUN;
 	memset(loops, 1, sizeof(loops));
-	assert_int_equal(
-		splice_frames(loops, SAMPLE_FRAMES_MAX, true, words, SCRIPT_FRAMES_MAX + 1, steps),
-		SPLICE_STEPS_MAX);
+	assert_int_equal(splice_frames(&natives, words, SCRIPT_FRAMES_MAX + 1, steps),
+			 SPLICE_STEPS_MAX);
 	memset(loops, 0, sizeof(loops));
-	assert_int_equal(
-		splice_frames(loops, SAMPLE_FRAMES_MAX, false, words, SCRIPT_FRAMES_MAX + 1, steps),
-		SPLICE_STEPS_MAX - 1);
+	natives.is_complete = false;
+	assert_int_equal(splice_frames(&natives, words, SCRIPT_FRAMES_MAX + 1, steps),
+			 SPLICE_STEPS_MAX - 1);
 }
 
 int main(void)
@@ -184,6 +257,10 @@ int main(void)
 		cmocka_unit_test(marks_are_not_shown),
 		cmocka_unit_test(a_frame_outside_of_all_has_no_loop),
 		cmocka_unit_test(a_loop_may_have_no_run_yet),
+		cmocka_unit_test(a_loop_that_was_interrupted_may_have_its_run),
+		cmocka_unit_test(functions_outside_of_a_switched_stack_are_not_known),
+		cmocka_unit_test(functions_inside_of_another_state_are_not_known),
+		cmocka_unit_test(loops_without_any_run_are_not_known),
 		cmocka_unit_test(a_run_without_a_loop_is_innermost),
 		cmocka_unit_test(a_rest_without_an_end_is_outermost),
 		cmocka_unit_test(what_a_cut_walk_does_not_show_is_outside),

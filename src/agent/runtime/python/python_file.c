@@ -18,7 +18,7 @@
 
 struct known_version {
 	uint16_t version;
-	uint16_t key_at;
+	struct python_places places;
 	struct script_layout script;
 	struct python_layout python;
 };
@@ -27,9 +27,9 @@ struct known_version {
 #define TEXT_FROM_3_12 .text_count = 16, .text_state = 32, .text_ascii = 40, .text_wide = 56
 #define OBJECTS .type = 8, .bytes_count = 16, .bytes_data = 32
 
-#define FRAME_OBJECT(position_at)                                                                  \
+#define FRAME_OBJECT(position_at, on_stack_at)                                                     \
 	{                                                                                          \
-		.first_frame = 24, .first_frame_hop = SCRIPT_NO_HOP,                               \
+		.on_stack = (on_stack_at), .first_frame = 24, .first_frame_hop = SCRIPT_NO_HOP,    \
 		.frame_bytes = (position_at) + 8, .previous = 24, .object = 32,                    \
 		.position = (position_at), .position_is_index = 1,                                 \
 		.boundary_kind = SCRIPT_EACH_FRAME, .proof_words = 3                               \
@@ -48,14 +48,24 @@ struct known_version {
 	}
 
 static const struct known_version known_versions[] = {
-	{ PYTHON_VERSION(3, 6), 0, FRAME_OBJECT(120), CODE_3_6 },
-	{ PYTHON_VERSION(3, 7), 1504, FRAME_OBJECT(104), CODE_3_6 },
-	{ PYTHON_VERSION(3, 8), 1392, FRAME_OBJECT(104), CODE_3_8(PYTHON_LINES_LNOTAB) },
-	{ PYTHON_VERSION(3, 9), 584, FRAME_OBJECT(104), CODE_3_8(PYTHON_LINES_LNOTAB) },
-	{ PYTHON_VERSION(3, 10), 584, FRAME_OBJECT(96), CODE_3_8(PYTHON_LINES_RANGES) },
+	{ PYTHON_VERSION(3, 6), { 0 }, FRAME_OBJECT(120, 0), CODE_3_6 },
+	{ PYTHON_VERSION(3, 7), { 1504, 1480, 24 }, FRAME_OBJECT(104, 0), CODE_3_6 },
+	{ PYTHON_VERSION(3, 8),
+	  { 1392, 1368, 32 },
+	  FRAME_OBJECT(104, 0),
+	  CODE_3_8(PYTHON_LINES_LNOTAB) },
+	{ PYTHON_VERSION(3, 9),
+	  { 584, 568, 32 },
+	  FRAME_OBJECT(104, 0),
+	  CODE_3_8(PYTHON_LINES_LNOTAB) },
+	{ PYTHON_VERSION(3, 10),
+	  { 584, 568, 32 },
+	  FRAME_OBJECT(96, 48),
+	  CODE_3_8(PYTHON_LINES_RANGES) },
 	{ PYTHON_VERSION(3, 11),
-	  592,
+	  { 592, 576, 40 },
 	  { .first_frame = 56,
+	    .on_stack = 56,
 	    .first_frame_hop = 8,
 	    .frame_bytes = 72,
 	    .previous = 48,
@@ -68,7 +78,7 @@ static const struct known_version known_versions[] = {
 	  { OBJECTS, TEXT_UP_TO_3_11, .file_name = 112, .name = 120, .qualified_name = 128,
 	    .first_line = 72, .lines = 136, .lines_form = PYTHON_LINES_LOCATIONS } },
 	{ PYTHON_VERSION(3, 12),
-	  1544,
+	  { .key = 1544 },
 	  { .first_frame = 56,
 	    .first_frame_hop = 0,
 	    .frame_bytes = 72,
@@ -287,9 +297,8 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 {
 	uint16_t version = read_version(symbols, ret);
 	const struct known_version *known = find_version(version);
-	struct thread_variable state;
+	struct python_state state;
 	struct elf_export code_type;
-	uint64_t key = 0;
 
 	ret->script.kind = SCRIPT_PYTHON;
 	if (!add_loop(symbols, ret))
@@ -298,13 +307,15 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 		ret->problem = "unknown layout";
 	else if (!elf_exports_find(symbols, "PyCode_Type", &code_type))
 		ret->problem = "no type of code";
-	else if (!python_state_find(symbols, runtime, version, known ? known->key_at : 0, &state,
-				    &key))
+	else if (!python_state_find(symbols, runtime, version, known ? &known->places : NULL,
+				    &state))
 		ret->problem = "thread state not found";
 	if (ret->problem)
 		return;
 	ret->layout.python.code_type = code_type.address;
-	ret->script.state_form = (uint16_t)state.form;
-	ret->script.state_at = state.at;
-	ret->script.key_at = key;
+	ret->script.state_form = (uint16_t)state.named.form;
+	ret->script.state_at = state.named.at;
+	ret->script.key_at = state.key;
+	ret->script.current_at = state.current;
+	ret->script.interpreters_at = state.interpreters;
 }

@@ -56,24 +56,52 @@ static bool find_key(const struct elf_exports *symbols, const struct elf_export 
 	return false;
 }
 
+/* Before 3.7: {what has the lock, the newest interpreter}, which are variables of their own. */
+static void find_variables(const struct elf_exports *symbols, const struct elf_export *current,
+			   struct python_state *ret)
+{
+	static const struct code_pattern load = { { 0x48, 0x8b, 0x05 }, 3, true }; /* mov , %rax */
+	struct function_code function;
+	size_t at = 0;
+
+	ret->current = current->address;
+	if (!function_code_read(symbols, "PyInterpreterState_Head", &function) ||
+	    !function_code_next(&function, &load, &at, &ret->interpreters))
+		ret->interpreters = 0;
+}
+
+/* Up to 3.11. The key and what has the lock lie in one structure. */
+static void find_others(const struct elf_export *runtime, const struct python_places *places,
+			struct python_state *ret)
+{
+	if (!places || !places->current)
+		return;
+	ret->current = ret->named.at - (places->key - places->current);
+	ret->interpreters = runtime->address + places->interpreters;
+}
+
 bool python_state_find(const struct elf_exports *symbols, const struct elf_export *runtime,
-		       uint16_t version, uint64_t key_at, struct thread_variable *ret,
-		       uint64_t *ret_key)
+		       uint16_t version, const struct python_places *places,
+		       struct python_state *ret)
 {
 	static const char *const readers[] = { "_PyThreadState_GetCurrent",
 					       "PyThreadState_GetUnchecked",
 					       "_PyThreadState_UncheckedGet" };
 	uint64_t key;
 
-	*ret_key = 0;
-	if (version < PYTHON_VERSION(3, 7))
-		return find_key_number(symbols, ret);
+	*ret = (struct python_state){ 0 };
+	if (version < PYTHON_VERSION(3, 7)) {
+		find_variables(symbols, runtime, ret);
+		return find_key_number(symbols, &ret->named);
+	}
 	if (!find_key(symbols, runtime, &key))
-		key = key_at ? runtime->address + key_at : 0;
-	*ret_key = key;
-	if (version >= PYTHON_VERSION(3, 12) && thread_variable_find(symbols, readers, 3, ret))
+		key = places && places->key ? runtime->address + places->key : 0;
+	if (version >= PYTHON_VERSION(3, 12) &&
+	    thread_variable_find(symbols, readers, 3, &ret->named)) {
+		ret->key = key;
 		return true;
-	*ret_key = 0;
-	*ret = (struct thread_variable){ SCRIPT_STATE_KEY, key };
+	}
+	ret->named = (struct thread_variable){ SCRIPT_STATE_KEY, key };
+	find_others(runtime, places, ret);
 	return key != 0;
 }

@@ -7,6 +7,9 @@
  * up the interpreter's lock: then the key still has it. The code of small exported functions
  * that read it shows where it is: which word of the global offset table; the relocation of that
  * word shows how.
+ *
+ * The key names the first state of a thread, also while it runs a sub-interpreter. So up to 3.11
+ * it is also told which state has the interpreter's lock (bpf/script_python.h).
  */
 #ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
 #define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
@@ -15,13 +18,24 @@
 #include "agent/runtime/python/python_layout.h"
 #include "agent/runtime/thread_variable.h"
 
+/* Offsets in _PyRuntime, by a table of versions; 0 = not known. */
+struct python_places {
+	uint16_t key, current, interpreters;
+};
+
+/* Virtual addresses; 0 = there is none. */
+struct python_state {
+	struct thread_variable named;
+	uint64_t key;			/* where `named` is a variable of the thread */
+	uint64_t current, interpreters; /* where it is the key: as in struct script_process */
+};
+
 /*
- * `key_at` is where in _PyRuntime the key is by a table of
- * versions, 0 = not known: the last resort. False when nothing is found. `ret_key` is the key where
- * the variable is another, 0 = none.
+ * `places`: NULL = not known; of the key the last resort. False when nothing is found that names
+ * a thread's state.
  */
 bool python_state_find(const struct elf_exports *symbols, const struct elf_export *runtime,
-		       uint16_t version, uint64_t key_at, struct thread_variable *ret,
-		       uint64_t *ret_key);
+		       uint16_t version, const struct python_places *places,
+		       struct python_state *ret);
 
 #endif
