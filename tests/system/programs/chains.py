@@ -6,6 +6,7 @@ Runs on CPython from 3.6 on.
 """
 import asyncio
 import ctypes
+import os
 import re
 import sys
 import threading
@@ -116,6 +117,49 @@ def unlocked():
     """Code in C that gives up the interpreter's lock."""
     while not is_over():
         sorted([1, 2], key=unlocked_by_key)
+
+
+made = []
+
+
+def run_inside(function):
+    """Runs a function of chains_inside in an interpreter of its own, by what each version has."""
+    code = "import sys; sys.path.insert(0, {!r}); import chains_inside; chains_inside.{}({!r})".format(
+        os.path.dirname(os.path.abspath(__file__)), function, END)
+    if sys.version_info >= (3, 13):
+        import _interpreters as interpreters
+    elif sys.version_info >= (3, 8):
+        import _xxsubinterpreters as interpreters
+    else:
+        import _testcapi
+        return lambda: _testcapi.run_in_subinterp(code)
+    made.append(interpreters.create())  # kept: it must not end in another thread
+    return lambda: interpreters.run_string(made[-1], code)
+
+
+def interpreter():
+    run_inside("inside")()
+
+
+def interpreter_thread():
+    """One thread makes the interpreter, another one runs it."""
+    thread = threading.Thread(target=run_inside("inside"))
+    thread.start()
+    thread.join()
+
+
+def interpreter_unlocked():
+    run_inside("inside_unlocked")()
+
+
+def in_greenlet():
+    while not is_over():
+        hot_leaf()
+
+
+def greenlets():
+    import greenlet
+    greenlet.greenlet(in_greenlet).switch()
 
 
 class Größe:
