@@ -42,24 +42,43 @@ static void check_code(const struct php_layout *layout, uint64_t key, uint64_t a
 	script_code_fini(&code);
 }
 
+static bool walk_frames(struct script *script, uint64_t position, struct sample *sample)
+{
+	size_t count = 0;
+
+	script->at = 0;
+	script->room = SCRIPT_FRAMES_MAX;
+	script->sample++;
+	script_window_reset(&script->frames, 0);
+	if (!script_php_start(script))
+		return false;
+	script->lasting.scope = 1; /* a request */
+	script->limit = position;
+	while (count++ < 2 * SCRIPT_FRAMES_MAX && script_php_frame(script, sample))
+		;
+	if (script->at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script->at % 2)
+		abort();
+	return true;
+}
+
 static void check_walk(const struct script_process *process, const struct php_layout *layout,
 		       uint64_t position)
 {
-	static struct sample sample;
+	static struct sample sample, next;
 	static struct splice_step steps[SPLICE_STEPS_MAX];
-	struct script script = { .process = *process, .room = SCRIPT_FRAMES_MAX };
+	static struct script script;
 	bool loops[8] = { true, false, true };
 	struct splice_natives natives = { loops, 8, 5, image_bytes & 1 };
-	size_t frames, count = 0;
+	size_t frames;
 
-	if (!script_php_start(&script))
+	script = (struct script){ .process = *process };
+	if (!walk_frames(&script, position, &sample))
 		return;
-	script.limit = position;
-	while (count++ < 2 * SCRIPT_FRAMES_MAX && script_php_frame(&script, &sample))
-		;
-	if (script.at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script.at % 2)
-		abort();
 	frames = script.at / 2;
+	/* With what is known of functions by then. */
+	if (!walk_frames(&script, position, &next) || script.at != 2 * frames ||
+	    memcmp(&sample.frames, &next.frames, 16 * frames) != 0)
+		abort();
 	if (splice_frames(&natives, (const uint64_t *)sample.frames, frames, steps) >
 		    SPLICE_STEPS_MAX ||
 	    (splice_runs_on_stack((const uint64_t *)sample.frames, frames) > frames &&
@@ -82,8 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	layout = (struct php_layout){ .last = data[0], .opcodes = data[1], .file = data[2] };
 	process.state_form = SCRIPT_STATE_GLOBAL;
 	process.state_at = BASE + data[3];
-	process.php.file = php_layout_file(&layout) ^ data[7];
+	process.php.file = (php_layout_file(&layout) ^ data[7]) | 2; /* behind the class */
 	process.php.generator = data[6];
+	process.key_at = BASE + data[5];
 	check_walk(&process, &layout, data[4]);
 	check_code(&layout, 0, BASE + (data[5] & 0xf8u));
 	check_code(&layout, SCRIPT_PHP_IS_FILE, BASE + (data[5] & 0xf8u));

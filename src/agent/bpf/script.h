@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 
+#include "agent/bpf/script_lasting.h"
 #include "agent/bpf/script_proof.h"
 #include "agent/bpf/script_window.h"
 #include "agent/bpf/shared.h"
@@ -49,12 +50,14 @@ struct script_lua {
 /* Text at hand. */
 struct script_text {
 	__u64 proof;
+	bool is_sure; /* it will be the same whenever the text is read */
 	__u64 words[SCRIPT_TEXT_BYTES_MAX / 8];
 };
 
 /* What something's text says, of the last one that was read in this sample; 0 = none yet. */
 struct script_said {
 	__u64 owner, proof;
+	bool is_sure; /* as of a text */
 };
 
 /* Of PHP (script_php.h). */
@@ -65,6 +68,7 @@ struct script_php {
 	__u32 left, count; /* of them, without the one that runs */
 	/* The function at hand: */
 	__u64 function[SCRIPT_PHP_FUNCTION_WORDS];
+	bool is_sure; /* the proof will be the same whenever the function is read */
 	struct script_text text;
 	struct script_said class, file;
 };
@@ -118,6 +122,7 @@ struct script {
 	struct script_window scopes; /* of Ruby: the ends of their environments */
 	struct script_seen seen[SCRIPT_SEEN];
 	struct script_had had;
+	struct script_lasting_table lasting; /* of PHP */
 };
 
 /* True if the object was seen in this sample. Sets where it is noted, or to be noted. */

@@ -241,10 +241,11 @@ struct script_process {
 	__u16 kind;	  /* enum script_kind */
 	__u16 state_form; /* enum script_state_form */
 	__u64 state_at;
+	__u64 key_at; /* the same of SCRIPT_STATE_KEY, for threads that have no state there, of
+			 Python; of PHP from 8.2 on, where the time of the request is; 0 = none */
 	/* Of Python; 0 = none: */
-	__u64 key_at;	  /* the same of SCRIPT_STATE_KEY, for threads that have no state there */
-	__u64 current_at; /* the state that has the interpreter's lock, where that may be another
-			     one of the thread's */
+	__u64 current_at;      /* the state that has the interpreter's lock, where that may be
+				  another one of the thread's */
 	__u64 interpreters_at; /* the newest interpreter, which begins with the next older one */
 	union {
 		struct script_layout layout;

@@ -25,6 +25,7 @@
 
 static uint64_t image[IMAGE_WORDS];
 static size_t used; /* words */
+static size_t walk_reads;
 
 static bool read_image(void *context, uint64_t address, void *to, size_t len)
 {
@@ -40,6 +41,7 @@ static const struct memory_reader image_memory = { read_image, NULL };
 
 static long walk_read(void *to, __u32 bytes, __u64 address)
 {
+	walk_reads++;
 	return read_image(NULL, address, to, bytes) ? 0 : -1;
 }
 

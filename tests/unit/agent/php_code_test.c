@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -199,20 +200,30 @@ static uint64_t frame_of(uint64_t function, uint64_t flags, uint64_t outer)
 	return put((uint64_t[]){ position_in(function), 0, 0, function, 0, flags, outer }, 7);
 }
 
+static size_t walk_with(struct script *script, uint64_t first, uint64_t position)
+{
+	script->at = 0;
+	script->room = SCRIPT_FRAMES_MAX;
+	script->sample++;
+	script_window_reset(&script->frames, 0);
+	script->process.state_at = put(&first, 1);
+	script->process.php.file = php_layout_file(&php_82);
+	script->process.php.generator = 4 << 4 | 7;
+	if (!script_php_start(script))
+		return 0;
+	script->limit = position;
+	while (script_php_frame(script, &sample))
+		;
+	return script->at / 2;
+}
+
 /* Walks the frames; returns how many entries. `position` of the innermost, 0 = as it says. */
 static size_t walk_from(uint64_t first, uint64_t position)
 {
-	struct script script = { .room = SCRIPT_FRAMES_MAX };
+	static struct script script;
 
-	script.process.state_at = put(&first, 1);
-	script.process.php.file = php_layout_file(&php_82);
-	script.process.php.generator = 4 << 4 | 7;
-	if (!script_php_start(&script))
-		return 0;
-	script.limit = position;
-	while (script_php_frame(&script, &sample))
-		;
-	return script.at / 2;
+	script = (struct script){ 0 };
+	return walk_with(&script, first, position);
 }
 
 static void frames_are_those_of_functions(void **state)
@@ -402,6 +413,241 @@ static void a_text_that_is_not_resident_cuts_no_stack(void **state)
 	assert_int_equal(SCRIPT_ADDRESS(sample.frames[2]), function);
 }
 
+/* ---- what samples of a request have in common ---- */
+
+#define PID 7
+#define ROUND 5
+#define FIRST_REQUEST 1764454321.123457
+#define NEXT_REQUEST 1764454321.123458
+
+static struct script samples; /* of one CPU */
+
+/* Walks as the next sample does, in a request. */
+static size_t walk_in(double request, uint64_t first)
+{
+	uint64_t time;
+
+	memcpy(&time, &request, sizeof(time));
+	samples.process.key_at = put(&time, 1);
+	script_had_start(&samples.had, PID, ROUND);
+	return walk_with(&samples, first, 0);
+}
+
+static int start_samples(void **state)
+{
+	samples = (struct script){ 0 };
+	return setup(state);
+}
+
+/* Instead of what it says, without another change. */
+static void rename_in_place(uint64_t function, const char *name)
+{
+	char *text = (char *)&image[(*function_word(function, 1) - BASE) / 8 + 3];
+
+	assert_int_equal(strlen(text), strlen(name));
+	memcpy(text, name, strlen(name));
+}
+
+static uint64_t proof_in(double request, uint64_t first)
+{
+	assert_int_equal(walk_in(request, first), 1);
+	return sample.frames[0] >> SCRIPT_PLACE_SHIFT << 32 | sample.frames[1] >> 32;
+}
+
+/* One that reads the function anew. */
+static uint64_t proof_alone(uint64_t first)
+{
+	assert_int_equal(walk_from(first, 0), 1);
+	return sample.frames[0] >> SCRIPT_PLACE_SHIFT << 32 | sample.frames[1] >> 32;
+}
+
+static void functions_are_read_once_in_a_request(void **state)
+{
+	enum { DEPTH = 200 };
+	static struct sample first;
+	uint64_t at = 0;
+	size_t reads;
+
+	(void)state;
+	for (size_t i = 0; i < DEPTH; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%zu", i);
+		at = frame_of(function_of(i % 3 ? class_of(text("Shop")) : 0, name, "/srv/a.php"),
+			      i % 7 ? 0 : TOP, at);
+	}
+	assert_int_equal(walk_in(FIRST_REQUEST, at), DEPTH);
+	first = sample;
+	memset(&sample, 0, sizeof(sample));
+	walk_reads = 0;
+	assert_int_equal(walk_in(FIRST_REQUEST, at), DEPTH);
+	assert_memory_equal(&sample.frames, &first.frames, 16 * DEPTH);
+	/* The frames are apart. */
+	assert_true(walk_reads <= DEPTH + 2);
+	reads = walk_reads;
+	assert_int_equal(walk_from(at, 0), DEPTH);
+	assert_true(walk_reads - reads > 3 * DEPTH);
+	assert_memory_equal(&sample.frames, &first.frames, 16 * DEPTH);
+}
+
+/* Two pages that compile alike, so that one has the other's functions at their places. */
+static void another_request_has_other_functions(void **state)
+{
+	uint64_t function = function_of(0, "first", "/srv/a.php");
+	uint64_t frame = frame_of(function, TOP, 0), first, other;
+
+	(void)state;
+	first = proof_in(FIRST_REQUEST, frame);
+	assert_int_equal(proof_in(FIRST_REQUEST, frame), first);
+	rename_in_place(function, "other");
+	other = proof_alone(frame);
+	assert_int_not_equal(other, first);
+	assert_int_equal(proof_in(NEXT_REQUEST, frame), other);
+	assert_int_equal(proof_in(NEXT_REQUEST, frame), other);
+}
+
+/* Of another number, or image; or what was read may be gone, or some seconds old. */
+static void what_is_known_is_of_one_process_and_round(void **state)
+{
+	uint64_t function = function_of(0, "first", "/srv/a.php");
+	uint64_t frame = frame_of(function, TOP, 0);
+	uint64_t first = proof_in(FIRST_REQUEST, frame), other;
+
+	(void)state;
+	rename_in_place(function, "other");
+	other = proof_alone(frame);
+	assert_int_equal(proof_in(FIRST_REQUEST, frame), first);
+	samples.process.start_ns++;
+	assert_int_equal(proof_in(FIRST_REQUEST, frame), other);
+	rename_in_place(function, "third");
+	assert_int_equal(proof_in(FIRST_REQUEST, frame), other);
+	script_had_start(&samples.had, PID + 1, ROUND);
+	assert_int_equal(walk_with(&samples, frame, 0), 1);
+	assert_int_not_equal(sample.frames[1] >> 32, (uint32_t)other);
+	script_had_start(&samples.had, PID, ROUND + 1);
+	assert_int_equal(walk_with(&samples, frame, 0), 1);
+	assert_int_not_equal(sample.frames[1] >> 32, (uint32_t)other);
+}
+
+/* Until something asks for it; and where more than one request may have it. */
+static void without_an_exact_time_nothing_is_known_to_stay(void **state)
+{
+	static const double times[] = { 0,	    1,	    1764454321.123,
+					1764454321, 1e-300, -1764454321.1234,
+					1e18 };
+	uint64_t function = function_of(0, "first", "/srv/a.php");
+	uint64_t frame = frame_of(function, TOP, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		uint64_t before = proof_in(times[i], frame);
+
+		rename_in_place(function, i % 2 ? "first" : "other");
+		assert_int_not_equal(proof_in(times[i], frame), before);
+	}
+	samples.process.key_at = 1 << 20; /* not there */
+	assert_int_equal(walk_with(&samples, frame, 0), 1);
+	assert_int_equal(samples.lasting.scope, 0);
+}
+
+/* True if a sample takes the function as an earlier one of its request has read it. */
+static bool is_taken(uint64_t function, uint64_t flags)
+{
+	uint64_t frame = frame_of(function, flags, 0);
+	uint64_t before = proof_in(FIRST_REQUEST, frame), after;
+
+	rename_in_place(function, "other");
+	after = proof_in(FIRST_REQUEST, frame);
+	assert_true(after == before || after == proof_alone(frame));
+	return after == before;
+}
+
+static uint64_t flagged(uint32_t bit)
+{
+	uint64_t function = function_of(0, "first", "/srv/a.php");
+
+	*function_word(function, 0) |= 1ull << (32 + bit);
+	return function;
+}
+
+/* Closures' copies, and what stands in for methods, come and go in a request. */
+static void what_does_not_stay_is_read_again(void **state)
+{
+	uint64_t file = function_of(0, "a", "/a.php"), frame, copy, first;
+
+	(void)state;
+	assert_true(is_taken(flagged(0), TOP));
+	assert_true(is_taken(flagged(24), 0));
+	assert_false(is_taken(flagged(22), PHP_FLAG_CLOSURE));
+	assert_false(is_taken(flagged(22), 0));
+	assert_false(is_taken(flagged(23), 0));
+	assert_false(is_taken(flagged(18), 0));
+	assert_false(is_taken(flagged(0), PHP_FLAG_CLOSURE));
+	/* As if a copy had come to where a function was. */
+	copy = flagged(0);
+	first = proof_in(FIRST_REQUEST, frame_of(copy, 0, 0));
+	rename_in_place(copy, "other");
+	assert_int_equal(proof_in(FIRST_REQUEST, frame_of(copy, 0, 0)), first);
+	assert_int_not_equal(proof_in(FIRST_REQUEST, frame_of(copy, PHP_FLAG_CLOSURE, 0)), first);
+	/* The code of a file, which goes when it has run. */
+	*function_word(file, 1) = 0;
+	frame = frame_of(file, TOP, 0);
+	assert_int_equal(walk_in(FIRST_REQUEST, frame), 1);
+	*function_word(file, 19) = text("/b.php");
+	assert_int_equal(walk_in(FIRST_REQUEST, frame), 1);
+	assert_int_equal(SCRIPT_ADDRESS(sample.frames[0]), *function_word(file, 19));
+}
+
+static void instructions_of_others_have_the_function_read_again(void **state)
+{
+	uint64_t function = function_of(0, "first", "/srv/a.php");
+	uint64_t frame = frame_of(function, 0, 0), first = proof_in(FIRST_REQUEST, frame);
+	uint64_t *position = &image[(frame - BASE) / 8 + PHP_FRAME_POSITION];
+	uint64_t start = *function_word(function, 11);
+
+	(void)state;
+	rename_in_place(function, "other");
+	*position = start + 4 * 8 * INSTRUCTION_WORDS - 1;
+	assert_int_equal(proof_in(FIRST_REQUEST, frame), first);
+	*position = start + 4 * 8 * INSTRUCTION_WORDS;
+	assert_int_not_equal(proof_in(FIRST_REQUEST, frame), first);
+	/* That has taken its place. */
+	*position = start;
+	assert_int_not_equal(proof_in(FIRST_REQUEST, frame), first);
+}
+
+/* What stands for it then is not what the agent reads. */
+static void functions_with_unsure_texts_are_read_again(void **state)
+{
+	char path[] = "/srv/a.php", long_path[140];
+	uint64_t name = function_of(0, "first", path), file = function_of(0, "first", path);
+	uint64_t class = function_of(class_of(1 << 20), "first", path), two, far, hashed;
+	uint64_t *path_words;
+
+	(void)state;
+	memset(long_path, 'a', sizeof(long_path));
+	long_path[sizeof(long_path) - 1] = 0;
+	far = function_of(0, "first", long_path);
+	hashed = function_of(0, "first", long_path);
+	path_words = &image[(*function_word(hashed, 19) - BASE) / 8];
+	path_words[1] = 1ull << 63 | 7;
+	*function_word(file, 19) = 1 << 20;
+	assert_false(is_taken(file, 0));
+	assert_false(is_taken(class, 0));
+	assert_false(is_taken(far, 0));
+	assert_true(is_taken(hashed, 0));
+	*function_word(name, 1) = 1 << 20;
+	two = frame_of(name, 0, 0);
+	assert_int_equal(walk_in(FIRST_REQUEST, two), 1);
+	*function_word(name, 1) = text("first");
+	assert_int_equal(proof_in(FIRST_REQUEST, two), proof_alone(two));
+	/* Nor is one that has it of the frame before it. */
+	two = function_of(0, "first", path);
+	*function_word(two, 19) = 1 << 20;
+	assert_int_equal(walk_in(FIRST_REQUEST, frame_of(file, 0, frame_of(two, 0, 0))), 2);
+	assert_false(is_taken(two, 0));
+}
+
 /* As script_php.h finds a function's parts. */
 static void layouts_of_all_versions_fit_a_byte(void **state)
 {
@@ -458,6 +704,15 @@ int main(void)
 		cmocka_unit_test_setup(long_texts_are_known_by_their_hash, setup),
 		cmocka_unit_test_setup(a_text_may_end_with_its_page, setup),
 		cmocka_unit_test_setup(a_text_that_is_not_resident_cuts_no_stack, setup),
+		cmocka_unit_test_setup(functions_are_read_once_in_a_request, start_samples),
+		cmocka_unit_test_setup(another_request_has_other_functions, start_samples),
+		cmocka_unit_test_setup(what_is_known_is_of_one_process_and_round, start_samples),
+		cmocka_unit_test_setup(without_an_exact_time_nothing_is_known_to_stay,
+				       start_samples),
+		cmocka_unit_test_setup(what_does_not_stay_is_read_again, start_samples),
+		cmocka_unit_test_setup(instructions_of_others_have_the_function_read_again,
+				       start_samples),
+		cmocka_unit_test_setup(functions_with_unsure_texts_are_read_again, start_samples),
 		cmocka_unit_test_setup(layouts_of_all_versions_fit_a_byte, setup),
 		cmocka_unit_test_setup(frames_that_go_nowhere_are_cut, setup),
 		cmocka_unit_test_setup(deep_stacks_are_cut, setup),

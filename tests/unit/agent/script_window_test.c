@@ -161,6 +161,53 @@ static void what_samples_had_is_new_once(void **state)
 	assert_true(is_news(&had, 7, 6, 100 * 4096));
 }
 
+static bool is_there(const struct script_lasting_table *table, uint64_t address)
+{
+	const struct script_lasting *found = script_lasting_at(table, address);
+
+	return found->key == (address ^ table->scope) && found->proof == ~address;
+}
+
+static void keep(struct script_lasting_table *table, uint64_t address)
+{
+	struct script_lasting function = { .key = address ^ table->scope, .proof = ~address };
+
+	script_lasting_put(table, &function);
+}
+
+static void what_lasts_has_its_place_beside_one_other(void **state)
+{
+	static struct script_lasting_table table;
+	const uint64_t again = (SCRIPT_LASTING_MAX / 2) << SCRIPT_LASTING_SHIFT;
+	uint64_t scope;
+
+	(void)state;
+	script_lasting_begin(&table, 1, 2, 3);
+	scope = table.scope;
+	for (uint64_t i = 0; i < 500; i++)
+		keep(&table, BASE + 232 * i);
+	for (uint64_t i = 0; i < 500; i++)
+		assert_true(is_there(&table, BASE + 232 * i));
+	keep(&table, BASE + again);
+	keep(&table, BASE + again);
+	assert_true(is_there(&table, BASE) && is_there(&table, BASE + again));
+	keep(&table, BASE + 2 * again);
+	assert_true(is_there(&table, BASE + again) && is_there(&table, BASE + 2 * again));
+	assert_false(is_there(&table, BASE));
+	/* In each other scope there is nothing, and at no address where nothing is. */
+	script_lasting_begin(&table, 2, 2, 3);
+	assert_false(is_there(&table, BASE + again));
+	script_lasting_begin(&table, 1, 3, 3);
+	assert_false(is_there(&table, BASE + again));
+	script_lasting_begin(&table, 1, 2, 2);
+	assert_false(is_there(&table, BASE + again));
+	memset(&table.of, 0, sizeof(table.of));
+	assert_int_not_equal(script_lasting_at(&table, table.scope & ~7ull)->key,
+			     (table.scope & ~7ull) ^ table.scope);
+	script_lasting_begin(&table, 1, 2, 3);
+	assert_int_equal(table.scope, scope);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup(a_frame_over_the_end_of_a_page_is_read, setup),
 		cmocka_unit_test_setup(what_is_seen_holds_for_one_sample, setup),
 		cmocka_unit_test(what_samples_had_is_new_once),
+		cmocka_unit_test(what_lasts_has_its_place_beside_one_other),
 	};
 
 	return cmocka_run_group_tests_name("script_window", tests, NULL, NULL);

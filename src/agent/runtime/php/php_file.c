@@ -14,6 +14,14 @@
 #define OVERLAP_BYTES 64u /* longer than what is sought */
 #define SCOPE_CODE_BYTES 48u
 #define PROLOGUE_BYTES 32u
+#define TIME_CODE_BYTES 64u
+
+/*
+ * From 8.2 on, copies of functions and calls of them are seen to be flagged as bpf/script_php.h
+ * says. In 7.4 other flags say it, and the copy that Closure::call makes has none.
+ */
+#define FLAGS_KNOWN_SINCE 2022u
+
 #define VM_IS_HYBRID 4u /* zend_vm_kind: frame and position are in registers */
 
 struct known_version {
@@ -132,6 +140,41 @@ static uint64_t find_frame(const struct elf_exports *symbols, const struct elf_e
 	return 0;
 }
 
+/* A load of a floating-point register, as is_load. */
+static bool is_float_load(const uint8_t *code, bool by_address)
+{
+	return code[0] == 0xf2 && code[1] == 0x0f && code[2] == 0x10 &&
+	       (by_address ? (code[3] & 0xc7) == 0x05
+			   : (code[3] & 0xc0) == 0x80 && (code[3] & 7) != 4);
+}
+
+/*
+ * The only number with a fraction in the SAPI's globals, which sapi_get_request_time begins with.
+ * 0 = not known.
+ */
+static uint64_t find_request_time(const struct elf_exports *symbols)
+{
+	uint8_t code[TIME_CODE_BYTES];
+	struct elf_export function, globals;
+
+	if (!elf_exports_find(symbols, "sapi_get_request_time", &function) ||
+	    !elf_exports_find(symbols, "sapi_globals", &globals) ||
+	    !elf_exports_read(symbols, function.address, code, sizeof(code)))
+		return 0;
+	for (size_t i = 0; i + 8 <= sizeof(code); i++) {
+		uint64_t operand = (uint64_t)(int64_t)operand_at(code + i + 4);
+		uint64_t at = function.address + i + 8 + operand - globals.address;
+
+		if (is_float_load(code + i, false))
+			at = operand;
+		else if (!is_float_load(code + i, true))
+			continue;
+		if (at && at % 8 == 0 && at < globals.bytes)
+			return globals.address + at;
+	}
+	return 0;
+}
+
 /* ---- the loop ---- */
 
 /* The binary's code, and where the loop is in it. */
@@ -238,4 +281,6 @@ void php_file_read(const struct elf_exports *symbols, const struct elf_export *l
 		read_frame(symbols, loop, &ret->script.php);
 	ret->script.state_form = SCRIPT_STATE_GLOBAL;
 	ret->script.state_at = globals.address + (frame ? frame : known->frame);
+	if (known->interface >= FLAGS_KNOWN_SINCE)
+		ret->script.key_at = find_request_time(symbols);
 }
