@@ -154,7 +154,7 @@ static void a_binary_goes_once_for_all_agents(void **state)
 		for (int i = 0; i < AGENTS; i++)
 			offer(agents[i], world);
 	assert_true(wait_for("firn_agent_debuginfo_files_total{result=\"present\"} ", AGENTS - 1));
-	/* The one that sent it counts it after the server has, and after others have seen it there. */
+	/* Who sent it counts it after the server has, and after others have seen it there. */
 	assert_true(wait_for("firn_agent_debuginfo_files_total{result=\"sent\"} ", 1));
 	assert_true(metric("firn_agent_debuginfo_files_total{result=\"sent\"} ") == 1);
 	assert_true(metric("firn_debuginfo_uploads_total{result=\"kept\"} ") == 1);
