@@ -160,6 +160,20 @@ static int unknown_verb(int argc, char **argv)
 	return VERB_ERROR;
 }
 
+/* "help VERB" is "VERB --help". */
+static int print_help_of(int argc, char **argv)
+{
+	char help[] = "--help", *help_only[] = { help };
+
+	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
+		if (name_words(verbs[i], argc, argv))
+			return verbs[i]->run(1, help_only);
+	if (!is_family(argv[0]) || argc > 1)
+		return unknown_verb(argc, argv);
+	print_family(stdout, argv[0]);
+	return VERB_OK;
+}
+
 static int run_completion(int argc, char **argv)
 {
 	struct verb_common values = { 0 };
@@ -217,6 +231,8 @@ int main(int argc, char **argv)
 		return VERB_ERROR;
 	}
 	if (is_help(argv[1])) {
+		if (argc > 2)
+			return print_help_of(argc - 2, argv + 2);
 		print_help(stdout);
 		return VERB_OK;
 	}
