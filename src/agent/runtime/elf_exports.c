@@ -15,7 +15,6 @@
 #define DYNAMIC_ENTRIES_MAX 512u
 #define SECTIONS_MAX 512u
 #define NAME_BYTES_MAX 256u
-#define RELOCATIONS_BYTES_MAX ((uint64_t)64 << 20)
 #define ENTRIES_PER_READ 1024u
 
 static bool read_at(int fd, uint64_t offset, void *to, size_t len)
@@ -248,7 +247,7 @@ static void each_relocation(const struct elf_exports *symbols, relocation_visit_
 	uint64_t bytes = symbols->relocations_bytes;
 	Elf64_Rela entries[ENTRIES_PER_READ];
 
-	if (!symbols->relocations || bytes > RELOCATIONS_BYTES_MAX)
+	if (!symbols->relocations || bytes > ELF_EXPORTS_TABLE_MAX)
 		return;
 	for (uint64_t at = 0; at < bytes; at += sizeof(entries)) {
 		uint64_t len = bytes - at < sizeof(entries) ? bytes - at : sizeof(entries);

@@ -5,8 +5,9 @@
  *
  * For 64-bit little-endian files. Reads with pread, a few small pieces for an exported name. Files
  * are hostile: all offsets and lengths are checked, a look-up in the hash table ends after
- * ELF_EXPORTS_CHAIN_MAX names, and tables of local symbols over ELF_EXPORTS_TABLE_MAX bytes are not
- * read. One thread at a time; the file and its description are borrowed.
+ * ELF_EXPORTS_CHAIN_MAX names, and tables of local symbols or of relocations over
+ * ELF_EXPORTS_TABLE_MAX bytes are not read. One thread at a time; the file and its description are
+ * borrowed.
  */
 #ifndef FIRN_AGENT_RUNTIME_ELF_EXPORTS_H
 #define FIRN_AGENT_RUNTIME_ELF_EXPORTS_H
