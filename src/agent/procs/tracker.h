@@ -10,8 +10,9 @@
  * Indexes, of images and of lists, are dense and stay valid until tracker_sweep, which is called
  * when a window has been turned into tables. Owned by the drain thread. Bounds:
  * TRACKER_PROCESSES_MAX and TRACKER_BYTES_MAX; over these the longest unseen are forgotten at the
- * sweep (and read again from /proc when they come back). Reading /proc and files has a budget (proc_budget),
- * and so has waiting for files (files/lender.h): what is not there in time is taken when it comes.
+ * sweep (and read again from /proc when they come back). Reading /proc and files has a budget
+ * (proc_budget), and so has waiting for files (files/lender.h): what is not there in time is taken
+ * when it comes.
  */
 #ifndef FIRN_AGENT_PROCS_TRACKER_H
 #define FIRN_AGENT_PROCS_TRACKER_H
