@@ -159,10 +159,35 @@ static bool make_room(struct net_server *server, const struct conn *newcomer)
 	return true;
 }
 
+static void on_tick(uv_timer_t *ticker)
+{
+	struct net_server *server = ticker->data;
+	bool is_over = server->is_stopping && clock_monotonic_ns() >= server->stop_at_ns;
+
+	traffic_set_inflight(atomic_load(&server->service.budget.used_bytes));
+	for (struct conn *conn = server->conns; conn; conn = conn->next) {
+		if (is_over)
+			conn_close(conn);
+		else
+			conn_tick(conn);
+	}
+	if (!server->conns)
+		uv_timer_stop(ticker);
+}
+
+/* While there are connections: a server that nobody asks sleeps. */
+static void begin_ticks(struct net_server *server)
+{
+	traffic_set_inflight(atomic_load(&server->service.budget.used_bytes));
+	uv_timer_start(&server->ticker, on_tick, TICK_MS, TICK_MS);
+}
+
 static void accept_one(struct net_server *server)
 {
 	struct conn *conn = conn_accept((uv_stream_t *)&server->listener, &server->owner);
 
+	if (!server->conns)
+		begin_ticks(server);
 	server->accepted_in_iteration++;
 	server->conns_count++;
 	conn->next = server->conns;
@@ -273,20 +298,6 @@ static void on_wake(uv_async_t *wake)
 		begin_stop(server);
 }
 
-static void on_tick(uv_timer_t *ticker)
-{
-	struct net_server *server = ticker->data;
-	bool is_over = server->is_stopping && clock_monotonic_ns() >= server->stop_at_ns;
-
-	traffic_set_inflight(atomic_load(&server->service.budget.used_bytes));
-	for (struct conn *conn = server->conns; conn; conn = conn->next) {
-		if (is_over)
-			conn_close(conn);
-		else
-			conn_tick(conn);
-	}
-}
-
 static void *run_loop(void *context)
 {
 	struct net_server *server = context;
@@ -375,8 +386,6 @@ static int open_loop(struct net_server *server, int fd, struct err *err)
 		close(fd);
 	if (!code)
 		code = uv_listen((uv_stream_t *)&server->listener, SOMAXCONN, on_connection);
-	if (!code)
-		code = uv_timer_start(&server->ticker, on_tick, TICK_MS, TICK_MS);
 	if (!code)
 		code = uv_prepare_start(&server->iteration, on_iteration);
 	if (code)

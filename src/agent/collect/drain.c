@@ -919,13 +919,14 @@ void *drain_run(void *data)
 	struct drain *drain = data;
 	struct pollfd fds[] = { { .fd = sampler_fd(drain->sampler), .events = POLLIN },
 				{ .fd = drain->stop_fd, .events = POLLIN },
+				{ .fd = runtimes_fd(drain->runtimes), .events = POLLIN },
 				{ .events = POLLIN } };
 
 	while (!(fds[1].revents & POLLIN)) {
 		int64_t now_ns;
 
-		fds[2].fd = lender_fd(drain->options.handles.lender);
-		poll(fds, 3, wait_ms(drain, clock_monotonic_ns()));
+		fds[3].fd = lender_fd(drain->options.handles.lender);
+		poll(fds, 4, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
 		runtimes_update(drain->runtimes, clock_monotonic_ns());
 		now_ns = clock_monotonic_ns();

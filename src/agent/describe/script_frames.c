@@ -41,7 +41,8 @@ static const struct language {
 	[SCRIPT_V8] = { FRAME_NODE,
 			"[javascript]",
 			"[javascript: name not read]",
-			{ IN_HEAP, "[truncated: too many javascript frames]", IN_HEAP } },
+			{ IN_HEAP, "[truncated: too many javascript frames]", IN_HEAP,
+			  "[guess: javascript frames]" } },
 	[SCRIPT_HOTSPOT] = { FRAME_JVM,
 			     "[java]",
 			     "[java: name not read]",
@@ -287,6 +288,26 @@ static size_t v8_function_frame(struct tables *tables, const struct runtimes *ru
 	return 1;
 }
 
+/* The garbage collector may have moved it since. */
+static bool is_same_function(const struct v8_function *function, const uint64_t *words)
+{
+	return function->shared == SCRIPT_ADDRESS(words[0]) || function->proof == words[1] >> 32;
+}
+
+/* The code at the place has become another function's: what was inlined there is not known. */
+static size_t other_function_frames(struct tables *tables, const struct runtimes *runtimes,
+				    const struct process_identity *identity, const uint64_t *words,
+				    uint32_t ret[2])
+{
+	uint32_t frame = script_frame_of(tables, runtimes, identity, SCRIPT_V8, words, NULL);
+
+	if (frame == SCRIPT_NO_FRAME)
+		return 0;
+	ret[0] = frame;
+	ret[1] = cut_frame(tables, SCRIPT_V8, SCRIPT_UNSURE);
+	return 2;
+}
+
 size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			const struct process_identity *identity, const uint64_t *words,
 			uint64_t address, uint32_t ret[SCRIPT_V8_FRAMES_MAX])
@@ -295,8 +316,10 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 		runtimes ? runtimes_find_place(runtimes, identity, address) : NULL;
 	size_t count = 0;
 
-	if (!place || !place->count || place->functions[0].shared != SCRIPT_ADDRESS(words[0]))
+	if (!place || !place->count)
 		return 0;
+	if (!is_same_function(&place->functions[0], words))
+		return other_function_frames(tables, runtimes, identity, words, ret);
 	for (size_t i = 0; i < place->count; i++) {
 		if (i == 1 && place->is_cut)
 			ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_TOO_DEEP);

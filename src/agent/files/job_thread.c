@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -30,6 +32,7 @@ struct worker {
 
 struct job_thread {
 	const struct job_thread_work *work;
+	int urgent_fd;
 	struct lock lock; /* guards what follows */
 	struct lock_condition more, idle;
 	struct jobs waiting, done;
@@ -37,6 +40,7 @@ struct job_thread {
 	int stuck;
 	int users; /* the owner, and threads */
 	bool stopping;
+	bool is_told; /* urgent_fd is readable */
 };
 
 static void append(struct jobs *jobs, struct job *job)
@@ -84,7 +88,27 @@ static void drop_user(struct job_thread *thread)
 	lock_free(&thread->lock);
 	lock_condition_free(&thread->more);
 	lock_condition_free(&thread->idle);
+	if (thread->urgent_fd >= 0)
+		close(thread->urgent_fd);
 	free(thread);
+}
+
+/* With the lock held. */
+static void tell(struct job_thread *thread)
+{
+	lock_assert_held(&thread->lock);
+	if (!thread->is_told)
+		thread->is_told = !eventfd_write(thread->urgent_fd, 1);
+}
+
+/* With the lock held. */
+static void tell_no_more(struct job_thread *thread)
+{
+	eventfd_t count;
+
+	lock_assert_held(&thread->lock);
+	if (thread->is_told)
+		thread->is_told = eventfd_read(thread->urgent_fd, &count) != 0;
 }
 
 /* With the lock held, which it lets go of meanwhile. */
@@ -102,6 +126,8 @@ static void do_next(struct worker *worker)
 	lock_take(&thread->lock);
 	worker->job = NULL;
 	append(&thread->done, job);
+	if (job->is_urgent)
+		tell(thread);
 	if (!thread->waiting.first)
 		lock_broadcast(&thread->idle);
 }
@@ -183,6 +209,7 @@ struct job_thread *job_thread_new(const struct job_thread_work *work)
 
 	assert(work->do_job && work->free_job && work->waiting_max);
 	thread->work = work;
+	thread->urgent_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	lock_init(&thread->lock, work->name, work->lock_rank);
 	lock_condition_init(&thread->more);
 	lock_condition_init(&thread->idle);
@@ -223,8 +250,15 @@ struct job *job_thread_take(struct job_thread *thread)
 
 	lock_take(&thread->lock);
 	job = take_first(&thread->done);
+	if (!thread->done.first)
+		tell_no_more(thread);
 	lock_give(&thread->lock);
 	return job;
+}
+
+int job_thread_fd(const struct job_thread *thread)
+{
+	return thread->urgent_fd;
 }
 
 /* With the lock held. */

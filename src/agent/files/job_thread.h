@@ -23,7 +23,8 @@
 /* The first member of each kind of job. */
 struct job {
 	struct job *next;
-	uint32_t pid; /* whose memory it reads, for the log */
+	uint32_t pid;	/* whose memory it reads, for the log */
+	bool is_urgent; /* set by do_job: job_thread_fd tells that it is done */
 };
 
 struct job_thread_work {
@@ -53,6 +54,9 @@ bool job_thread_is_full(struct job_thread *thread);
 
 /* A job that is done, the caller's; NULL = there is none. */
 struct job *job_thread_take(struct job_thread *thread);
+
+/* Readable while an urgent job is done and not taken, for poll. -1 = it tells nothing. */
+int job_thread_fd(const struct job_thread *thread);
 
 /* Waits until all jobs are done; false when they are not in time. */
 bool job_thread_settle(struct job_thread *thread, int64_t timeout_ns);

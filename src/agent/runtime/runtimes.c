@@ -45,8 +45,6 @@
  * bound: it may never succeed.
  */
 #define COPIES_TRIED_MAX 100u
-#define COPY_POLL_NS (10 * CLOCK_NS_PER_MS)  /* for what was read */
-#define COPY_WAIT_NS (100 * CLOCK_NS_PER_MS) /* ... which nobody waits for any more */
 
 /* A process image with an interpreter. */
 struct entry {
@@ -73,7 +71,6 @@ struct entry {
 	int64_t asked_at_ns;
 	struct known_codes codes;
 	size_t lost_copies;	/* of codes: see is_lost_copy */
-	int64_t copy_wanted_ns; /* since when; 0 = none is */
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
 	bool refused;		/* its structures are not what we take them for */
@@ -398,6 +395,7 @@ static struct script_job_item *next_item(struct entry *entry)
 		entry->job->bias = entry->bias;
 		entry->job->layout = entry->layout;
 		entry->job->hotspot = copy_hotspot(entry);
+		entry->job->tells_lost = has_copies(entry);
 	}
 	return &entry->job->items[entry->job->count++];
 }
@@ -419,8 +417,6 @@ static void want(struct runtimes *runtimes, struct entry *entry, struct known_co
 	item->is_again = code->state == CODE_LOST;
 	entry->lost_copies -= item->is_again;
 	code->state = CODE_WANTED;
-	if (has_copies(entry))
-		entry->copy_wanted_ns = now_ns;
 	send_if_full(runtimes, entry, now_ns);
 }
 
@@ -877,19 +873,17 @@ static int64_t hotspot_due_ns(const struct entry *entry, int64_t now_ns)
 	return now_ns + ASK_AGAIN_NS;
 }
 
-static int64_t copy_due_ns(const struct entry *entry, int64_t now_ns)
-{
-	if (!entry->copy_wanted_ns || now_ns - entry->copy_wanted_ns > COPY_WAIT_NS)
-		return INT64_MAX;
-	return now_ns + COPY_POLL_NS;
-}
-
 /* Until it has answered once it is asked again and again. */
 static int64_t beam_due_ns(const struct entry *entry, int64_t now_ns)
 {
 	if (entry->layout.kind != RUNTIME_BEAM || entry->refused || entry->is_read)
 		return INT64_MAX;
 	return now_ns + ASK_AGAIN_NS;
+}
+
+int runtimes_fd(const struct runtimes *runtimes)
+{
+	return job_thread_fd(runtimes->reader);
 }
 
 int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
@@ -902,8 +896,6 @@ int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
 
 		due_ns = at_ns < due_ns ? at_ns : due_ns;
 		at_ns = hotspot_due_ns(entry, now_ns);
-		due_ns = at_ns < due_ns ? at_ns : due_ns;
-		at_ns = copy_due_ns(entry, now_ns);
 		due_ns = at_ns < due_ns ? at_ns : due_ns;
 		at_ns = INT64_MAX;
 		if (entry->layout.kind != RUNTIME_DOTNET || entry->refused)
@@ -988,8 +980,6 @@ static void take_done(struct runtimes *runtimes)
 			take_hotspot(runtimes, entry, job);
 		for (size_t i = 0; entry && i < job->count; i++)
 			take_item(runtimes, entry, &job->items[i]);
-		if (entry && job->count)
-			entry->copy_wanted_ns = 0;
 		script_job_free(job);
 	}
 	if (runtimes->asks_for_copies)

@@ -81,6 +81,9 @@ void runtimes_update(struct runtimes *runtimes, int64_t now_ns);
  */
 int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns);
 
+/* Readable when runtimes_update is to be called at once, for poll; -1 = it tells nothing. */
+int runtimes_fd(const struct runtimes *runtimes);
+
 /* At the end of a window: the same, and waits for the reads, at most timeout_ns. */
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns);
 

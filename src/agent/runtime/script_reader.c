@@ -150,8 +150,10 @@ static void read_job(struct job *item, void *own)
 			beam_process_read(job->beam, &memory, job->wanted, job->wanted_count);
 	else if (!job->count)
 		job->state = read_hotspot(reading, job, &memory);
-	for (size_t i = 0; i < job->count; i++)
+	for (size_t i = 0; i < job->count; i++) {
 		read_item(reading, job, &memory, &job->items[i]);
+		job->job.is_urgent |= job->tells_lost && job->items[i].result == SCRIPT_CODE_GONE;
+	}
 	job->took_ns = clock_monotonic_ns() - began_at_ns;
 	metric_add(&runtime_read_seconds, job->took_ns);
 }

@@ -47,6 +47,7 @@ struct script_job {
 	uint64_t *wanted; /* addresses of code */
 	size_t wanted_count;
 	int64_t took_ns;
+	bool tells_lost; /* urgent when an item was gone: another copy may be there still */
 	size_t count;
 	struct script_job_item items[SCRIPT_JOB_ITEMS];
 };

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -21,7 +22,7 @@
 struct test_job {
 	struct job job;
 	int number, answer;
-	bool hangs;
+	bool hangs, is_urgent;
 };
 
 static METRIC_COUNTER(stuck, "test_stuck_total", "", "For this test.");
@@ -39,6 +40,7 @@ static void do_job(struct job *job, void *own)
 		pthread_mutex_unlock(&gate);
 	}
 	test->answer = 10 * test->number + (*count)++;
+	job->is_urgent = test->is_urgent;
 }
 
 static void free_job(struct job *job)
@@ -99,6 +101,36 @@ static void jobs_come_back_in_order(void **state)
 	assert_int_equal(take(thread), -1);
 	job_thread_free(thread);
 	assert_int_equal(made, freed);
+}
+
+static bool is_told(const struct job_thread *thread)
+{
+	struct pollfd wanted = { .fd = job_thread_fd(thread), .events = POLLIN };
+
+	return poll(&wanted, 1, 0) == 1;
+}
+
+static void an_urgent_job_is_told_until_all_are_taken(void **state)
+{
+	struct job_thread *thread = job_thread_new(&work);
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		struct test_job *job = mem_new(struct test_job);
+
+		job->is_urgent = i == 3 || i == 4;
+		assert_true(job_thread_put(thread, &job->job, clock_monotonic_ns()));
+		assert_true(job_thread_settle(thread, LONG_NS));
+		assert_int_equal(is_told(thread), i >= 3);
+	}
+	for (int i = 0; i < 6; i++) {
+		assert_true(is_told(thread));
+		assert_int_equal(take(thread), i);
+	}
+	assert_false(is_told(thread));
+	assert_int_equal(take(thread), -1);
+	assert_false(is_told(thread));
+	job_thread_free(thread);
 }
 
 static void a_job_that_hangs_is_given_up(void **state)
@@ -163,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_come_back_in_order),
+		cmocka_unit_test(an_urgent_job_is_told_until_all_are_taken),
 		cmocka_unit_test(a_job_that_hangs_is_given_up),
 		cmocka_unit_test(threads_are_replaced_only_so_often),
 		cmocka_unit_test(jobs_over_the_limit_are_refused),

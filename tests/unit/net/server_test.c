@@ -667,6 +667,56 @@ static size_t threads(void)
 	return count;
 }
 
+/* How often the loop has gone to sleep, of the one server. */
+static long loop_sleeps(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	long sleeps = -1;
+
+	assert_non_null(tasks);
+	for (const struct dirent *entry; (entry = readdir(tasks));) {
+		static const char key[] = "\nvoluntary_ctxt_switches:";
+		char path[300], text[4096];
+		const char *found;
+		size_t len;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		len = fread(text, 1, sizeof(text) - 1, file);
+		fclose(file);
+		text[len] = 0;
+		found = strstr(text, key);
+		if (found && strstr(text, "Name:\tfirn-http-loop\n"))
+			sleeps = atol(found + strlen(key));
+	}
+	closedir(tasks);
+	return sleeps;
+}
+
+static void a_server_without_connections_is_not_woken(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	int fd = dial(world);
+	long before;
+
+	say(fd, "GET /text HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	hear(fd, "line 999", &answer);
+	strbuf_free(&answer);
+	close(fd);
+	for (int i = 0; i < WAIT_MS / 600; i++) {
+		before = loop_sleeps();
+		assert_true(before >= 0);
+		poll(NULL, 0, 600);
+		if (loop_sleeps() == before)
+			return;
+	}
+	fail_msg("its thread wakes all the time");
+}
+
 static void only_servers_with_queries_have_threads_for_them(void **state)
 {
 	const enum net_role roles[] = { NET_ROLE_PROBE, NET_ROLE_QUERY };
@@ -811,6 +861,7 @@ int main(void)
 		WITH_SERVER(idle_connections_make_room_for_new_ones),
 		WITH_SERVER(busy_connections_stay_and_leave_room_for_other_peers),
 		WITH_SERVER(a_taken_port_names_its_holder),
+		WITH_SERVER(a_server_without_connections_is_not_woken),
 		cmocka_unit_test(only_servers_with_queries_have_threads_for_them),
 		WITH_SERVER(stopping_finishes_what_is_under_way),
 		WITH_SERVER(stopping_cancels_what_outlasts_the_grace),
