@@ -51,9 +51,16 @@ def wait_for_agent(log, running, sign=INTERPRETER, pid=None, wait_s=WAIT_S):
     harness.note(log()[-2000:])
 
 
-def open_gate(gate, running):
-    """Lets the program go on, once it waits at the FIFO."""
-    while running.poll() is None:
+def has_ended(pid):
+    try:
+        return text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def open_gate(gate, running, pid):
+    """Lets the program go on, once it waits at the FIFO; not one that could not begin."""
+    while running.poll() is None and not has_ended(pid):
         try:
             os.close(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
             return
@@ -87,12 +94,12 @@ def record_each(commands, frequency_hz=499, sign=INTERPRETER, waits_for_file=Fal
         pids = {name: pid_in(f"{gate}.pid", running) for name, gate in gates.items()}
         for i, pid in enumerate(pids.values()):
             wait_for_agent(lambda: text_of(log), running, sign, pid, NEXT_S if i else WAIT_S)
-        for gate in gates.values():
+        for name, gate in gates.items():
             if waits_for_file:
                 with open(gate, "w"):
                     pass
             else:
-                open_gate(gate, running)
+                open_gate(gate, running, pids[name])
         running.wait(300)
     if len(commands) > 1:
         recorded, out = out, os.path.join(folder, "profile.pb.gz")
