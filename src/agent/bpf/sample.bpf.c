@@ -398,18 +398,18 @@ static __always_inline enum stack_end start_in_kernel(struct task_struct *task,
 {
 	const struct user_registers *saved = (struct user_registers *)bpf_task_pt_regs(task);
 	struct walk *walk = &scratch->walk;
+	bool is_new;
 
 	if (task->flags & TASK_KERNEL_THREAD || !task->mm)
 		return STACK_COMPLETE;
 	if (!is_user_mode(saved->cs))
 		return STACK_NO_USER_REGISTERS;
 	start_from(walk, saved->ip, saved->sp, saved->bp, saved->bx);
-	if (is_in_exec(saved) && !is_new_image_ready(task, saved) &&
-	    is_old_image_gone(task, &sample_at_hand(scratch)->head))
+	is_new = is_in_exec(saved) && is_new_image_ready(task, saved);
+	if (is_in_exec(saved) && !is_new && is_old_image_gone(task, &sample_at_hand(scratch)->head))
 		return STACK_COMPLETE;
 	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
-	if (saved->orig_ax != ORIG_AX_NO_SYSCALL &&
-	    !(is_in_exec(saved) && is_new_image_ready(task, saved)))
+	if (saved->orig_ax != ORIG_AX_NO_SYSCALL && !is_new)
 		walk->pc--;
 	return saved->cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 }

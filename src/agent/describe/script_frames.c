@@ -294,7 +294,10 @@ static bool is_same_function(const struct v8_function *function, const uint64_t 
 	return function->shared == SCRIPT_ADDRESS(words[0]) || function->proof == words[1] >> 32;
 }
 
-/* The code at the place has become another function's: what was inlined there is not known. */
+/*
+ * The code at the place is another function's by now, or the function and its script have moved:
+ * what is inlined there is not known.
+ */
 static size_t other_function_frames(struct tables *tables, const struct runtimes *runtimes,
 				    const struct process_identity *identity, const uint64_t *words,
 				    uint32_t ret[2])

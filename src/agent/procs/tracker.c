@@ -182,11 +182,11 @@ static void look_at_file(struct tracker *tracker, struct process *process,
 static void take_file(struct tracker *tracker, struct lender_answer *answer, int64_t now_ns)
 {
 	struct binary *binary = binaries_find(&tracker->binaries, &answer->request.key);
-	int64_t began_ns;
 
 	proc_budget_spend(&tracker->budget, answer->cpu_ns);
 	if (binary && answer->request.wish == LENDER_MAPPED) {
-		began_ns = cpu_ns();
+		int64_t began_ns = cpu_ns();
+
 		binary->asked = false;
 		binaries_fill(&tracker->binaries, binary, (uint32_t)answer->request.mark,
 			      answer->fd, answer->elf, answer->path ? answer->path : "", now_ns);
