@@ -46,6 +46,7 @@ struct shared_files {
 	uint64_t steps;					  /* begun and ended */
 	char wanted[WANTED_MAX][ELF_BUILD_ID_TEXT_BYTES]; /* whose sources somebody waits for */
 	size_t wanted_count;
+	size_t taken_count; /* of those, the step under way looks for the first ones */
 	bool stopping, has_thread;
 	pthread_t thread;
 };
@@ -77,7 +78,7 @@ static int list_source(struct shared_files *shared, struct source *source, struc
 	int rc;
 
 	lock_take(&shared->lock);
-	somebody_waits = shared->wanted_count > 0;
+	somebody_waits = shared->taken_count > 0;
 	lock_give(&shared->lock);
 	if (source->listed_ns && age_ns < (somebody_waits ? LIST_SOON_NS : LIST_NS))
 		return 0;
@@ -457,7 +458,7 @@ static int get_wanted(struct shared_files *shared, struct source *source, struct
 	int rc = 0;
 
 	lock_take(&shared->lock);
-	count = shared->wanted_count;
+	count = shared->taken_count;
 	memcpy(wanted, shared->wanted, sizeof(wanted));
 	lock_give(&shared->lock);
 	for (size_t i = 0; !rc && i < count; i++)
@@ -489,13 +490,32 @@ static int step_source(struct shared_files *shared, struct source *source, struc
 	return rc;
 }
 
+static void begin_step(struct shared_files *shared)
+{
+	lock_take(&shared->lock);
+	shared->steps++;
+	shared->taken_count = shared->wanted_count;
+	lock_give(&shared->lock);
+}
+
+/* What was asked for since it began is the next one's. */
+static void end_step(struct shared_files *shared)
+{
+	lock_take(&shared->lock);
+	shared->steps++;
+	shared->wanted_count -= shared->taken_count;
+	memmove(shared->wanted, shared->wanted + shared->taken_count,
+		shared->wanted_count * sizeof(*shared->wanted));
+	shared->taken_count = 0;
+	lock_broadcast(&shared->stepped);
+	lock_give(&shared->lock);
+}
+
 int shared_step(struct shared_files *shared, struct err *err)
 {
 	int result = 0;
 
-	lock_take(&shared->lock);
-	shared->steps++;
-	lock_give(&shared->lock);
+	begin_step(shared);
 	for (size_t i = 0; i < shared->sources_count; i++) {
 		struct err cause = { 0 };
 		int rc = step_source(shared, &shared->sources[i], &cause);
@@ -505,11 +525,7 @@ int shared_step(struct shared_files *shared, struct err *err)
 			*err = cause;
 		result = result ? result : rc;
 	}
-	lock_take(&shared->lock);
-	shared->steps++;
-	shared->wanted_count = 0;
-	lock_broadcast(&shared->stepped);
-	lock_give(&shared->lock);
+	end_step(shared);
 	return result;
 }
 
@@ -632,7 +648,7 @@ void shared_want_sources(struct shared_files *shared, struct slice build_id, int
 	}
 	snprintf(shared->wanted[shared->wanted_count++], sizeof(*shared->wanted), "%.*s",
 		 SLICE_FMT(build_id));
-	/* A step under way, whose number is odd, has not seen it, maybe; the next one has. */
+	/* A step under way, whose number is odd, does not look for it; the next one does. */
 	steps = shared->steps + (shared->steps % 2 ? 3 : 2);
 	lock_signal(&shared->wake);
 	while (!shared->stopping && shared->steps < steps &&

@@ -10,8 +10,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../persist/sim_bucket.h"
 #include "base/log.h"
@@ -31,6 +33,7 @@ struct server {
 	int64_t now_ns;
 	const char *wanted; /* a build id without names; NULL: none */
 	unsigned added;
+	sem_t *in_step; /* NULL: no; a step tells once that it is under way, and takes its time */
 };
 
 static int64_t server_clock(void *context)
@@ -40,8 +43,13 @@ static int64_t server_clock(void *context)
 
 static void each_wanted(void *context, debuginfo_want_f *want, void *want_context)
 {
-	const struct server *server = context;
+	struct server *server = context;
 
+	if (server->in_step) {
+		sem_post(server->in_step);
+		server->in_step = NULL;
+		usleep(200000);
+	}
 	if (server->wanted)
 		want(want_context, slice_of(server->wanted), 1);
 }
@@ -224,22 +232,16 @@ static void what_the_bucket_has_need_not_be_sent(void **state)
 	bucket->close(bucket);
 }
 
-static void sources_come_when_they_are_asked_for(void **state)
+/* An archive that one has in its bucket, and the other has not seen. */
+static void begin_sources(struct server *one, struct server *other, struct bucket **bucket)
 {
-	const struct source_wanted wanted = { .build_id = slice_of(id_of(1)),
-					      .path = SLICE_LITERAL("/src/app/main.c"),
-					      .until_ns = INT64_MAX };
-	struct bucket *bucket = sim_bucket_new();
-	struct strbuf archive = { 0 }, text = { 0 };
 	struct debuginfo_offer offer = { .build_id = slice_of(id_of(1)),
 					 .content = DEBUGINFO_ARCHIVE };
-	struct server one, other;
-	const char *from;
+	struct strbuf archive = { 0 };
 	char path[512];
 	FILE *file;
 	int byte;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/fuzz/corpus/tar/p_tar_zst", getenv("FIRN_TESTS"));
 	file = fopen(path, "rb");
 	assert_non_null(file);
@@ -247,22 +249,63 @@ static void sources_come_when_they_are_asked_for(void **state)
 	while ((byte = fgetc(file)) != EOF)
 		strbuf_add_byte(&archive, (char)byte);
 	fclose(file);
-	begin(&one, &bucket);
-	begin(&other, &bucket);
+	begin(one, bucket);
+	begin(other, bucket);
 	offer.bytes = archive.len;
-	assert_int_equal(send_bytes(&one, &offer, strbuf_slice(&archive)), 0);
-	step(&one);
+	assert_int_equal(send_bytes(one, &offer, strbuf_slice(&archive)), 0);
+	step(one);
+	other->options.no_shared_thread = false;
+	strbuf_free(&archive);
+}
+
+static void ask_for_sources(struct server *server)
+{
+	const struct source_wanted wanted = { .build_id = slice_of(id_of(1)),
+					      .path = SLICE_LITERAL("/src/app/main.c"),
+					      .until_ns = INT64_MAX };
+	struct strbuf text = { 0 };
+	const char *from;
+
+	(void)source_find(server->debuginfo, &wanted, &text, &from, NULL);
+	strbuf_free(&text);
+}
+
+static void sources_come_when_they_are_asked_for(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+
+	(void)state;
+	begin_sources(&one, &other, &bucket);
 	step(&other);
 	assert_false(has(&other, 1, DEBUGINFO_SOURCES));
-	other.options.no_shared_thread = false;
 	open_server(&other);
-	(void)source_find(other.debuginfo, &wanted, &text, &from, NULL);
+	ask_for_sources(&other);
 	assert_true(has(&other, 1, DEBUGINFO_SOURCES));
 	end(&other); /* its thread cancels the bucket */
 	end(&one);
 	bucket->close(bucket);
-	strbuf_free(&archive);
-	strbuf_free(&text);
+}
+
+/* A step that has taken up what was asked for before leaves this to the next. */
+static void sources_come_when_a_step_is_under_way(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+	sem_t in_step;
+
+	(void)state;
+	begin_sources(&one, &other, &bucket);
+	sem_init(&in_step, 0, 0);
+	other.in_step = &in_step;
+	open_server(&other);
+	sem_wait(&in_step);
+	ask_for_sources(&other);
+	assert_true(has(&other, 1, DEBUGINFO_SOURCES));
+	end(&other);
+	end(&one);
+	sem_destroy(&in_step);
+	bucket->close(bucket);
 }
 
 /* Every call fails in every way, once; what was sent is there in the end, as a whole. */
@@ -411,6 +454,7 @@ int main(void)
 		cmocka_unit_test(better_files_come_too),
 		cmocka_unit_test(what_the_bucket_has_need_not_be_sent),
 		cmocka_unit_test(sources_come_when_they_are_asked_for),
+		cmocka_unit_test(sources_come_when_a_step_is_under_way),
 		cmocka_unit_test(whatever_fails_it_arrives),
 		cmocka_unit_test(what_nobody_uses_goes),
 		cmocka_unit_test(readers_only_read),
