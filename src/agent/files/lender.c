@@ -641,9 +641,14 @@ void lender_look_after(struct lender *lender)
 	for (size_t i = 0; i < LANES; i++)
 		receive_lane(lender, &lender->lanes[i]);
 	receive_all(lender);
-	for (size_t i = 0; i < LANES; i++)
-		if (is_stuck(&lender->lanes[i], clock_monotonic_ns()) &&
-		    lender->stuck_count < LENDER_STUCK_MAX)
-			give_up(lender, &lender->lanes[i]);
+	for (size_t i = 0; i < LANES; i++) {
+		struct lane *lane = &lender->lanes[i];
+
+		if (!is_stuck(lane, clock_monotonic_ns()))
+			continue;
+		receive_lane(lender, lane); /* it may wait because it has answered since */
+		if (is_stuck(lane, clock_monotonic_ns()) && lender->stuck_count < LENDER_STUCK_MAX)
+			give_up(lender, lane);
+	}
 	receive_all(lender);
 }

@@ -99,17 +99,34 @@ static void assert_name(struct container_names *names, const char *name)
 	meta_labels_free(&labels);
 }
 
+/* Asked for again where a slow host's 2 s were over. Returns when it was asked for last. */
+static int64_t find_name(struct container_names *names)
+{
+	struct meta_labels labels = { 0 };
+	int64_t now_ns;
+
+	for (;;) {
+		now_ns = clock_monotonic_ns();
+		want(names, now_ns);
+		container_names_settle(names, WAIT_NS);
+		if (container_names_find(names, slice_of(ID), &labels))
+			break;
+		poll(NULL, 0, 5);
+	}
+	meta_labels_free(&labels);
+	return now_ns;
+}
+
 static void a_container_has_its_name_until_long_after_its_end(void **state)
 {
-	int64_t now_ns = clock_monotonic_ns();
 	struct container_names *names;
 	struct peer peer;
+	int64_t now_ns;
 
 	(void)state;
 	peer_start(&peer, good);
 	names = names_of(peer.source, NULL);
-	want(names, now_ns);
-	container_names_settle(names, WAIT_NS);
+	now_ns = find_name(names);
 	assert_name(names, "burner");
 	peer_stop(&peer); /* the runtime ends, too */
 	container_names_sweep(names, now_ns + 599 * CLOCK_NS_PER_S);
@@ -131,8 +148,10 @@ static void a_socket_that_hangs_is_given_up_and_others_answer(void **state)
 	peer_start(&fine, good);
 	names = names_of(hung.source, fine.source);
 	want(names, clock_monotonic_ns());
-	while (!container_names_find(names, slice_of(ID), &labels))
+	while (!container_names_find(names, slice_of(ID), &labels)) {
 		poll(NULL, 0, 5);
+		want(names, clock_monotonic_ns()); /* after 2 s it would not be tried again */
+	}
 	meta_labels_free(&labels);
 	assert_false(container_names_is_pending(names, clock_monotonic_ns()));
 	container_names_free(names);

@@ -557,8 +557,8 @@ static void tables_in_use_stay_and_the_newcomer_waits(void **state)
 /* Whoever runs now comes before what was unused for a second, though not for ten. */
 static void a_newcomer_in_use_gets_room_soon(void **state)
 {
-	int64_t deadline_ns = clock_monotonic_ns() + WAIT_NS;
 	struct unwind_loader *loader;
+	int64_t deadline_ns;
 	uint32_t room;
 
 	NEEDS_MAPS();
@@ -568,6 +568,7 @@ static void a_newcomer_in_use_gets_room_soon(void **state)
 						       .keep_ns = 10 * CLOCK_NS_PER_S });
 	fill(loader, 1, room, BASH);
 	fill(loader, 200, 1, BASH);
+	deadline_ns = clock_monotonic_ns() + WAIT_NS;
 	while (state_of(loader, 200) != UNWIND_LOADED && clock_monotonic_ns() < deadline_ns) {
 		if (state_of(loader, 200) == UNWIND_FAILED)
 			use(200); /* as the unwinder does when it misses the table */

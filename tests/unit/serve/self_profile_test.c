@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "server/resolve/worker/symbol_worker.h"
 
+#define SAMPLES_MIN 20
+
 static _Atomic bool stop;
 static _Atomic uint64_t sink;
 
@@ -96,8 +98,14 @@ static void busy_function_dominates(void **state)
 	(void)state;
 	tables_init(&tables);
 	assert_int_equal(self_profile_run(CLOCK_NS_PER_S / 2, 200, NULL, &tables, &err), 0);
-	stop_burning(thread);
 	view = tables_view_of(&tables);
+	while (!BUILT_WITH_TSAN && view.totals[view.reports[0].total_first] < SAMPLES_MIN) {
+		tables_free(&tables);
+		tables_init(&tables);
+		assert_int_equal(self_profile_run(CLOCK_NS_PER_S / 2, 200, NULL, &tables, &err), 0);
+		view = tables_view_of(&tables);
+	}
+	stop_burning(thread);
 	assert_int_equal(view.reports_count, 1);
 	assert_true(slice_is(tables_text(&view, view.groups[0].name), "process_cpu"));
 	assert_int_equal(view.groups[0].period, CLOCK_NS_PER_S / 200);
