@@ -176,7 +176,8 @@ test("a sentence's numbers are the table's; what is of a function alone is calle
 test("a verdict does not wait for names that are still read: what has none is being checked, and asked for again",
 	() => withPage({}, async (page) => {
 		const isLate = ({ name }) => name === "deflate";
-		let asked = 0;
+		let asked = 0, read;
+		const wasRead = new Promise((resolve) => (read = resolve));
 		await page.route("**/api/v1/diff?*", async (route) => {
 			assert.equal(new URL(route.request().url()).searchParams.get("names_wait"), "1s");
 			const response = await route.fetch();
@@ -184,6 +185,8 @@ test("a verdict does not wait for names that are still read: what has none is be
 			if (!asked++)
 				Object.assign(answer,
 					{ pending: 2, functions: answer.functions.filter((row) => !isLate(row)) });
+			else
+				await wasRead;
 			await route.fulfill({ response, headers: {}, json: answer });
 		});
 		await page.goto(new URL(comparedOf("moved"), base).href);
@@ -192,6 +195,7 @@ test("a verdict does not wait for names that are still read: what has none is be
 		assert.deepEqual([early.step, early.verdict, early.doubt], [0, "pending", "checking…"]);
 		assert.equal((await wordsOf(page)).deflate, "…");
 		await page.locator(".sentence").getByText("Other names are still being read.").waitFor();
+		read();
 		/* Nobody touches anything. */
 		await page.waitForFunction(() => window.__firn.change("deflate")?.verdict === "sure");
 		assert.equal((await wordsOf(page)).deflate, "yes");

@@ -159,9 +159,10 @@ test("an empty range says so and offers where data is", () => withPage({}, async
 test("an error shows the server's words, keeps the old picture, and can be retried",
 	() => withPage({}, async (page, complaints) => {
 		await open(page, "?live=0");
-		const { root } = await firn(page, "profile");
 		const resting = { status: 500, json: { error: "the store is resting", code: "internal" } };
 		await page.route("**/api/v1/query?*", (route) => route.fulfill(resting));
+		await page.waitForFunction(() => !window.__firn.busy());
+		const { root } = await firn(page, "profile");
 		await page.keyboard.press("r");
 		await page.getByRole("alert").getByText("the store is resting").waitFor();
 		assert.equal((await firn(page, "profile")).root, root);

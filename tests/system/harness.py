@@ -27,11 +27,15 @@ ON_CPU = "on_cpu:samples:count:cpu:nanoseconds:delta"
 
 _count = 0
 _failed = 0
+_held = None  # checks that are not told yet
 
 
 def check(ok, name, detail=""):
     """One TAP line; the detail is printed when it failed."""
     global _count, _failed
+    if _held is not None:
+        _held.append((ok, name, detail))
+        return ok
     _count += 1
     print(f"{'ok' if ok else 'not ok'} {_count} - {name}", flush=True)
     if not ok:
@@ -39,6 +43,17 @@ def check(ok, name, detail=""):
         for line in str(detail).splitlines()[:40]:
             print(f"# {line}", flush=True)
     return ok
+
+
+def attempt(work):
+    """What work() checks, not told yet: [(ok, name, detail)], for check()."""
+    global _held
+    _held = held = []
+    try:
+        work()
+    finally:
+        _held = None
+    return held
 
 
 def equal(got, want, name):

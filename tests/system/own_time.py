@@ -59,6 +59,23 @@ class Load:
         return self.lost_s * max(0, used_s - self.own_s) / used_s if used_s else 0
 
 
+class Share:
+    """Seconds on the clock since this was made, times the share of the machine that was left to a process and us."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.at_s, self.busy_s, self.own_s = time.monotonic(), busy_s(), self.own()
+
+    def own(self):
+        ran = read(f"/proc/{self.pid}/stat").rpartition(") ")[2].split()[11:13]
+        return sum(map(int, ran)) / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    def seconds(self):
+        took = time.monotonic() - self.at_s
+        others = max(0, busy_s() - self.busy_s - (self.own() - self.own_s))
+        return took * max(0.02, 1 - others / (took * os.cpu_count()))
+
+
 def priority(value):
     try:  # who looks is not to be kept from looking by the load
         os.setpriority(os.PRIO_PROCESS, 0, value)
