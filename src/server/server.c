@@ -597,6 +597,7 @@ void server_stop(struct server *server)
 	atomic_store(&server->serve.ready, false);
 	if (server->serve.store)
 		store_end_by(server->serve.store, clock_monotonic_ns() + STOP_GRACE_NS);
+	debuginfo_end_waits(server->serve.debuginfo);
 	net_server_stop(server->net, STOP_GRACE_NS);
 	scrape_stop(server->serve.scrape);
 	debuginfo_close(server->serve.debuginfo);

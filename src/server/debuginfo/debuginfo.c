@@ -143,18 +143,29 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 	return 0;
 }
 
+void debuginfo_end_waits(struct debuginfo *debuginfo)
+{
+	if (!debuginfo)
+		return;
+	shared_end_waits(debuginfo->shared);
+	debuginfod_end_waits(debuginfo->debuginfod);
+}
+
 void debuginfo_close(struct debuginfo *debuginfo)
 {
 	if (!debuginfo)
 		return;
-	shared_stop(debuginfo->shared);
-	debuginfod_stop(debuginfo->debuginfod);
 	lock_take(&debuginfo->lock);
 	debuginfo->is_stopping = true;
 	lock_signal(&debuginfo->wake);
 	lock_give(&debuginfo->lock);
-	if (debuginfo->has_thread)
+	if (debuginfo->has_thread) /* which uses debuginfod */
 		pthread_join(debuginfo->thread, NULL);
+	shared_stop(debuginfo->shared);
+	debuginfod_stop(debuginfo->debuginfod);
+	lock_take(&debuginfo->lock);
+	remove_garbage(debuginfo); /* of downloads that these two gave up */
+	lock_give(&debuginfo->lock);
 	debuginfo_note_uses(debuginfo);
 	for (size_t i = 0; i < debuginfo->count; i++)
 		free(debuginfo->entries[i].build_id);

@@ -74,6 +74,9 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 		   struct err *err);
 void debuginfo_close(struct debuginfo *debuginfo); /* accepts NULL; no receiver may be left */
 
+/* The stop is near: what waits for other servers ends without them. Any thread; accepts NULL. */
+void debuginfo_end_waits(struct debuginfo *debuginfo);
+
 enum debuginfo_id_kind { /* BuildIDType of Parca */
 			 DEBUGINFO_ID_UNKNOWN,
 			 DEBUGINFO_ID_GNU,

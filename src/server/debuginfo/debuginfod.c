@@ -488,7 +488,7 @@ void debuginfod_pause(struct debuginfod *debuginfod, bool paused)
 	lock_give(&debuginfod->lock);
 }
 
-void debuginfod_stop(struct debuginfod *debuginfod)
+void debuginfod_end_waits(struct debuginfod *debuginfod)
 {
 	if (!debuginfod)
 		return;
@@ -497,6 +497,13 @@ void debuginfod_stop(struct debuginfod *debuginfod)
 	atomic_store(&debuginfod->idle, true);
 	lock_broadcast(&debuginfod->wake);
 	lock_give(&debuginfod->lock);
+}
+
+void debuginfod_stop(struct debuginfod *debuginfod)
+{
+	if (!debuginfod)
+		return;
+	debuginfod_end_waits(debuginfod);
 	for (size_t i = 0; i < debuginfod->threads_count; i++)
 		pthread_join(debuginfod->threads[i], NULL);
 	for (size_t i = 0; i < debuginfod->urls_count; i++)

@@ -33,6 +33,9 @@ void debuginfod_pause(struct debuginfod *debuginfod, bool paused);
 /* Aborts running requests. Accepts NULL. */
 void debuginfod_stop(struct debuginfod *debuginfod);
 
+/* The stop is near: what is being fetched ends without an answer. Any thread; accepts NULL. */
+void debuginfod_end_waits(struct debuginfod *debuginfod);
+
 /* Removes files that are too old, and the oldest over the bound. */
 void debuginfod_collect(struct debuginfod *debuginfod);
 

@@ -370,7 +370,8 @@ static int settle(struct shared_object *object, int rc, const struct err *err)
 	switch (rc) {
 	case 0:
 	case -ERR_EXISTS: /* what is here is as good */
-		object->is_settled = true;
+		/* Sources are fetched when somebody lacks them: they may have been removed here. */
+		object->is_settled = object->kind != DEBUGINFO_SOURCES;
 		return 0;
 	case -ERR_NOT_FOUND: /* removed meanwhile: the next list says so */
 	case -ERR_BUSY:	     /* somebody is sending it */
@@ -403,7 +404,7 @@ static int fetch_all(struct shared_files *shared, struct source *source, struct 
 
 		if (object->is_settled || !object->has_file || !object->has_record ||
 		    (object->kind == DEBUGINFO_SOURCES) != sources ||
-		    clock_monotonic_ns() < object->again_ns || is_stopping(shared))
+		    (!sources && clock_monotonic_ns() < object->again_ns) || is_stopping(shared))
 			continue;
 		rc = settle(object, fetch(shared, source, object, err), err);
 	}
@@ -596,7 +597,7 @@ int shared_start(struct debuginfo *debuginfo, struct shared_files **ret, struct 
 	return rc;
 }
 
-void shared_stop(struct shared_files *shared)
+void shared_end_waits(struct shared_files *shared)
 {
 	if (!shared)
 		return;
@@ -605,6 +606,13 @@ void shared_stop(struct shared_files *shared)
 	lock_broadcast(&shared->wake);
 	lock_broadcast(&shared->stepped);
 	lock_give(&shared->lock);
+}
+
+void shared_stop(struct shared_files *shared)
+{
+	if (!shared)
+		return;
+	shared_end_waits(shared);
 	for (size_t i = 0; shared->has_thread && i < shared->sources_count; i++)
 		shared->sources[i].bucket->cancel(shared->sources[i].bucket);
 	if (shared->has_thread)

@@ -30,6 +30,9 @@ void shared_register(void);
 int shared_start(struct debuginfo *debuginfo, struct shared_files **ret, struct err *err);
 void shared_stop(struct shared_files *shared); /* accepts NULL */
 
+/* The stop is near: nobody waits any more in shared_want_sources. Any thread; accepts NULL. */
+void shared_end_waits(struct shared_files *shared);
+
 /* Lists, puts and gets what is due, once. By one thread at a time. The first error. */
 int shared_step(struct shared_files *shared, struct err *err);
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct server {
 	const char *wanted; /* a build id without names; NULL: none */
 	unsigned added;
 	sem_t *in_step; /* NULL: no; a step tells once that it is under way, and takes its time */
+	sem_t *go_on;	/* ... or, unless NULL, waits for this */
 };
 
 static int64_t server_clock(void *context)
@@ -48,7 +50,10 @@ static void each_wanted(void *context, debuginfo_want_f *want, void *want_contex
 	if (server->in_step) {
 		sem_post(server->in_step);
 		server->in_step = NULL;
-		usleep(200000);
+		if (server->go_on)
+			sem_wait(server->go_on);
+		else
+			usleep(200000);
 	}
 	if (server->wanted)
 		want(want_context, slice_of(server->wanted), 1);
@@ -308,6 +313,90 @@ static void sources_come_when_a_step_is_under_way(void **state)
 	bucket->close(bucket);
 }
 
+static void *ask(void *server)
+{
+	ask_for_sources(server);
+	return NULL;
+}
+
+static void a_stop_does_not_wait_for_a_step(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+	sem_t in_step, go_on;
+	pthread_t asker;
+
+	(void)state;
+	begin_sources(&one, &other, &bucket);
+	sem_init(&in_step, 0, 0);
+	sem_init(&go_on, 0, 0);
+	other.in_step = &in_step;
+	other.go_on = &go_on;
+	open_server(&other);
+	sem_wait(&in_step);
+	assert_int_equal(pthread_create(&asker, NULL, ask, &other), 0);
+	debuginfo_end_waits(other.debuginfo);
+	pthread_join(asker, NULL); /* though the step is not over */
+	assert_false(has(&other, 1, DEBUGINFO_SOURCES));
+	sem_post(&go_on);
+	end(&other);
+	end(&one);
+	sem_destroy(&in_step);
+	sem_destroy(&go_on);
+	bucket->close(bucket);
+}
+
+static void sources_that_were_removed_here_come_again(void **state)
+{
+	struct bucket *bucket = sim_bucket_new();
+	struct server one, other;
+
+	(void)state;
+	begin_sources(&one, &other, &bucket);
+	other.options.buckets_read_only = true; /* the bucket is to keep them */
+	open_server(&other);
+	ask_for_sources(&other);
+	assert_true(has(&other, 1, DEBUGINFO_SOURCES));
+	other.now_ns += 11 * DAY_NS;
+	debuginfo_collect(other.debuginfo);
+	assert_false(has(&other, 1, DEBUGINFO_SOURCES));
+	ask_for_sources(&other);
+	assert_true(has(&other, 1, DEBUGINFO_SOURCES));
+	end(&other);
+	end(&one);
+	bucket->close(bucket);
+}
+
+/* Somebody sends them, which is cut off: whoever asks then need not wait until they are tried
+ * again. */
+static void sources_come_after_an_upload_that_was_cut_off(void **state)
+{
+	struct debuginfo_offer offer = { .build_id = slice_of(id_of(1)),
+					 .content = DEBUGINFO_ARCHIVE,
+					 .bytes = 1000 };
+	struct bucket *bucket = sim_bucket_new();
+	struct debuginfo_receiver *receiver;
+	char id[DISK_UPLOAD_ID_BYTES];
+	struct server one, other;
+	uint64_t received;
+
+	(void)state;
+	begin_sources(&one, &other, &bucket);
+	open_server(&other);
+	assert_int_equal(debuginfo_begin(other.debuginfo, &offer, id, &received, NULL), 0);
+	assert_int_equal(debuginfo_receive_begin(other.debuginfo, offer.build_id, slice_of(id), 0,
+						 &receiver, NULL),
+			 0);
+	ask_for_sources(&other);
+	assert_false(has(&other, 1, DEBUGINFO_SOURCES));
+	debuginfo_receive_abandon(receiver);
+	ask_for_sources(&other);
+	assert_true(has(&other, 1, DEBUGINFO_SOURCES));
+	end(&other);
+	end(&one);
+	bucket->close(bucket);
+}
+
 /* Every call fails in every way, once; what was sent is there in the end, as a whole. */
 static void whatever_fails_it_arrives(void **state)
 {
@@ -455,6 +544,9 @@ int main(void)
 		cmocka_unit_test(what_the_bucket_has_need_not_be_sent),
 		cmocka_unit_test(sources_come_when_they_are_asked_for),
 		cmocka_unit_test(sources_come_when_a_step_is_under_way),
+		cmocka_unit_test(a_stop_does_not_wait_for_a_step),
+		cmocka_unit_test(sources_that_were_removed_here_come_again),
+		cmocka_unit_test(sources_come_after_an_upload_that_was_cut_off),
 		cmocka_unit_test(whatever_fails_it_arrives),
 		cmocka_unit_test(what_nobody_uses_goes),
 		cmocka_unit_test(readers_only_read),

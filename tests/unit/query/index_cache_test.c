@@ -109,6 +109,26 @@ static const struct function_index *look_up(struct index_cache *cache, uint64_t 
 	return found.index;
 }
 
+/* Each was promised room before the other had taken it. */
+static void two_queries_at_once_may_make_more_than_fits(void **state)
+{
+	struct index_cache *cache = index_cache_new(2 * BYTES);
+	const struct index_cache_key small = { .segment = 1, .version = 1 },
+				     large = { .segment = 2, .version = 1 };
+	uint64_t first = index_cache_begin(cache), second = index_cache_begin(cache);
+	struct function_index *one = index_of(BYTES, 1, 1), *other = index_of(2 * BYTES, 2, 1);
+
+	(void)state;
+	assert_true(index_cache_make_room(cache, first, BYTES));
+	assert_true(index_cache_make_room(cache, second, 2 * BYTES));
+	index_cache_put(cache, first, &small, one);
+	index_cache_put(cache, second, &large, other);
+	index_cache_release(cache, other);
+	assert_int_equal(index_cache_bytes(cache), BYTES);
+	index_cache_release(cache, one);
+	index_cache_free(cache);
+}
+
 static void segments_share_an_index(void **state)
 {
 	const struct index_cache_key key = { .version = 1 };
@@ -259,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_are_indexed_that_are_asked_about_again),
 		cmocka_unit_test(memory_stays_within_the_budget),
+		cmocka_unit_test(two_queries_at_once_may_make_more_than_fits),
 		cmocka_unit_test(segments_share_an_index),
 		cmocka_unit_test(what_is_in_use_outlives_its_entry),
 		cmocka_unit_test(threads_share_indexes),

@@ -259,9 +259,9 @@ void index_cache_put(struct index_cache *cache, uint64_t query, const struct ind
 		kept->next->before = kept;
 	cache->kept = kept;
 	lead_to(cache, kept, key->version);
-	if (!make_room(cache, query, function_index_bytes(index)))
-		drop_kept(cache, kept, 2);
 	cache->bytes += function_index_bytes(index);
+	if (!make_room(cache, query, 0)) /* which leaves this one, as it is in use */
+		drop_kept(cache, kept, 2);
 	metric_set(&cached_bytes, (int64_t)cache->bytes);
 	lock_give(&cache->lock);
 }
