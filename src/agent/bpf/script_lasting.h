@@ -3,9 +3,9 @@
  * script_lasting - what samples of this CPU have read of functions that stay what and where they
  * are for longer than a sample, so that later samples need not read it again.
  *
- * It holds within a scope: a hash of the process, of what says that its functions have stayed, and
- * of the round of script_had. So nothing is known for longer than that, some 8 s, and whatever was
- * found here was noted there.
+ * It holds within a scope: a hash of the process, of what says that its functions have stayed, of
+ * the round of script_had, so that whatever was found here was noted there, and of a time: nothing
+ * is known for longer than some 8 s.
  *
  * Two places for each set of addresses. Functions that lie next to one another have neighbouring
  * sets, so that a stack of them touches few cache lines.
@@ -17,7 +17,8 @@
 #include "agent/bpf/script_proof.h"
 
 #define SCRIPT_LASTING_MAX 2048u /* a power of two */
-#define SCRIPT_LASTING_SHIFT 7	 /* log2 of the bytes that functions are apart, at least mostly */
+#define SCRIPT_LASTING_NS_LOG2 33
+#define SCRIPT_LASTING_SHIFT 7 /* log2 of the bytes that functions are apart, at least mostly */
 
 struct script_lasting {
 	__u64 key;	    /* its address and the scope */
@@ -30,13 +31,16 @@ struct script_lasting_table {
 	struct script_lasting of[SCRIPT_LASTING_MAX];
 };
 
-/* `process` and `sign` are never the same when an address may have come to be another function's.
+/*
+ * `process` and `sign` are never the same when an address may have come to be another function's.
+ * `round` is script_had's salt.
  */
-static __always_inline void script_lasting_begin(struct script_lasting_table *table, __u64 round,
-						 __u64 process, __u64 sign)
+static __always_inline void script_lasting_begin(struct script_lasting_table *table, __u64 now_ns,
+						 __u64 round, __u64 process, __u64 sign)
 {
-	__u64 hash = (round ^ process * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX;
+	__u64 hash = process * SCRIPT_PROOF_MIX + (now_ns >> SCRIPT_LASTING_NS_LOG2);
 
+	hash = (round ^ hash ^ hash >> 32) * SCRIPT_PROOF_MIX;
 	hash = (hash ^ hash >> 32 ^ sign) * SCRIPT_PROOF_MIX;
 	table->scope = (hash ^ hash >> 32) | 1; /* no address, and so no key, is as empty places */
 }

@@ -113,14 +113,17 @@ struct script_seen {
 	__u64 proof, more;
 };
 
-#define SCRIPT_HAD 4096u      /* a power of two */
-#define SCRIPT_HAD_NS_LOG2 33 /* what was had this long ago, some 8 s, is new again */
+#define SCRIPT_HAD 16384u     /* a power of two: the functions that a host's processes often run */
+#define SCRIPT_HAD_NS_LOG2 36 /* what was had this long ago, some 70 s, is new again */
 
-/* Hashes of what samples of this CPU had, so that the agent hears at once of what they had not. */
+/*
+ * Hashes of what samples of this CPU had, so that the agent hears at once of what they had not. A
+ * wrong one, one in 65536, makes it hear later.
+ */
 struct script_had {
 	__u64 salt;  /* the process, and a round: in another one, all is new */
 	bool is_new; /* some of the sample at hand */
-	__u32 tags[SCRIPT_HAD];
+	__u16 tags[SCRIPT_HAD];
 };
 
 static __always_inline void script_had_start(struct script_had *had, __u32 tgid, __u64 round)
@@ -132,10 +135,10 @@ static __always_inline void script_had_start(struct script_had *had, __u32 tgid,
 static __always_inline void script_had_note(struct script_had *had, __u64 what)
 {
 	__u64 hash = (what ^ had->salt * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX;
-	__u32 *tag = &had->tags[row_masked((__u32)(hash >> 52), SCRIPT_HAD - 1)];
+	__u16 *tag = &had->tags[row_masked((__u32)(hash >> 50), SCRIPT_HAD - 1)];
 
-	had->is_new |= *tag != (__u32)(hash >> 20);
-	*tag = (__u32)(hash >> 20);
+	had->is_new |= *tag != (__u16)(hash >> 34);
+	*tag = (__u16)(hash >> 34);
 }
 
 static __always_inline struct script_seen *script_seen_place(struct script_seen *seen, __u64 key)

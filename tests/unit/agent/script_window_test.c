@@ -18,6 +18,7 @@
 #define PAGE 4096u
 #define PAGES 4u
 #define FRAME_BYTES 72u
+#define NOW_NS (1ull << 50)
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -161,6 +162,22 @@ static void what_samples_had_is_new_once(void **state)
 	assert_true(is_news(&had, 7, 6, 100 * 4096));
 }
 
+/* Seven servers' functions do not wake the agent again and again. */
+static void what_many_processes_had_stays(void **state)
+{
+	static struct script_had had;
+	size_t news = 0;
+
+	(void)state;
+	for (int time = 0; time < 2; time++) {
+		news = 0;
+		for (uint32_t tgid = 1000; tgid < 1020; tgid++)
+			for (uint64_t what = 1; what <= 100; what++)
+				news += is_news(&had, tgid, 5, what * 4096);
+	}
+	assert_in_range(news, 0, 2000 / 5); /* of two thousand */
+}
+
 static bool is_there(const struct script_lasting_table *table, uint64_t address)
 {
 	const struct script_lasting *found = script_lasting_at(table, address);
@@ -182,7 +199,7 @@ static void what_lasts_has_its_place_beside_one_other(void **state)
 	uint64_t scope;
 
 	(void)state;
-	script_lasting_begin(&table, 1, 2, 3);
+	script_lasting_begin(&table, NOW_NS, 1, 2, 3);
 	scope = table.scope;
 	for (uint64_t i = 0; i < 500; i++)
 		keep(&table, BASE + 232 * i);
@@ -195,16 +212,18 @@ static void what_lasts_has_its_place_beside_one_other(void **state)
 	assert_true(is_there(&table, BASE + again) && is_there(&table, BASE + 2 * again));
 	assert_false(is_there(&table, BASE));
 	/* In each other scope there is nothing, and at no address where nothing is. */
-	script_lasting_begin(&table, 2, 2, 3);
+	script_lasting_begin(&table, NOW_NS + (1ull << SCRIPT_LASTING_NS_LOG2), 1, 2, 3);
 	assert_false(is_there(&table, BASE + again));
-	script_lasting_begin(&table, 1, 3, 3);
+	script_lasting_begin(&table, NOW_NS, 2, 2, 3);
 	assert_false(is_there(&table, BASE + again));
-	script_lasting_begin(&table, 1, 2, 2);
+	script_lasting_begin(&table, NOW_NS, 1, 3, 3);
+	assert_false(is_there(&table, BASE + again));
+	script_lasting_begin(&table, NOW_NS, 1, 2, 2);
 	assert_false(is_there(&table, BASE + again));
 	memset(&table.of, 0, sizeof(table.of));
 	assert_int_not_equal(script_lasting_at(&table, table.scope & ~7ull)->key,
 			     (table.scope & ~7ull) ^ table.scope);
-	script_lasting_begin(&table, 1, 2, 3);
+	script_lasting_begin(&table, NOW_NS, 1, 2, 3);
 	assert_int_equal(table.scope, scope);
 }
 
@@ -217,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup(a_frame_over_the_end_of_a_page_is_read, setup),
 		cmocka_unit_test_setup(what_is_seen_holds_for_one_sample, setup),
 		cmocka_unit_test(what_samples_had_is_new_once),
+		cmocka_unit_test(what_many_processes_had_stays),
 		cmocka_unit_test(what_lasts_has_its_place_beside_one_other),
 	};
 
