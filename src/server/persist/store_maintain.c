@@ -59,8 +59,13 @@ static void *run(void *context)
 		bool more = true;
 		int rc = compact_all(store, &err);
 
-		while (!rc && more)
+		while (!rc && more) {
 			rc = store_disk_scrub(store, &more, &err);
+			/* Of a large store this takes hours, in which more comes to be compacted.
+			 */
+			if (!rc && more)
+				rc = compact_all(store, &err);
+		}
 		if (rc == -ERR_CORRUPT)
 			store_wake_background(store); /* sets the part aside */
 		if (rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY &&

@@ -56,15 +56,27 @@ static int64_t due_ns(const struct throttle *throttle)
 	return cpu_due > due ? cpu_due : due;
 }
 
+/* Whoever is woken meanwhile waits on: that ends a throttle_sleep. */
+static void wait_until(struct throttle *throttle, int64_t until_ns)
+{
+	lock_take(&throttle->lock);
+	while (!throttle->stopped &&
+	       lock_wait_until(&throttle->changed, &throttle->lock, until_ns)) {
+	}
+	lock_give(&throttle->lock);
+}
+
 bool throttle_sleep(struct throttle *throttle, int64_t duration_ns)
 {
+	int64_t until_ns = clock_monotonic_ns() + duration_ns;
 	bool stopped;
 
 	assert(duration_ns > 0);
 	lock_take(&throttle->lock);
-	if (!throttle->stopped)
-		lock_wait_until(&throttle->changed, &throttle->lock,
-				clock_monotonic_ns() + duration_ns);
+	while (!throttle->stopped && !throttle->woken &&
+	       lock_wait_until(&throttle->changed, &throttle->lock, until_ns)) {
+	}
+	throttle->woken = false;
 	stopped = throttle->stopped;
 	lock_give(&throttle->lock);
 	return stopped;
@@ -91,13 +103,15 @@ int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err)
 	throttle->bytes += bytes;
 	wait = due_ns(throttle) - clock_monotonic_ns();
 	if (wait > PAUSE_MIN_NS)
-		throttle_sleep(throttle, wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS);
+		wait_until(throttle,
+			   clock_monotonic_ns() + (wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS));
 	return throttle_check(throttle, err);
 }
 
 void throttle_wake(struct throttle *throttle)
 {
 	lock_take(&throttle->lock);
+	throttle->woken = true;
 	lock_broadcast(&throttle->changed);
 	lock_give(&throttle->lock);
 }

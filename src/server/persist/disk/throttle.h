@@ -23,6 +23,7 @@ struct throttle {
 	struct lock lock;
 	struct lock_condition changed;
 	bool stopped; /* guarded by lock */
+	bool woken;   /* likewise: throttle_wake since the last throttle_sleep */
 };
 
 void throttle_init(struct throttle *throttle, uint64_t bytes_per_s, unsigned int cpu_percent);
@@ -38,9 +39,9 @@ MUST_USE int throttle_check(struct throttle *throttle, struct err *err);
  */
 MUST_USE int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err);
 
-/* Waits that long, or until stopped: true then. */
+/* Waits that long, or until woken, or until stopped: true then. */
 bool throttle_sleep(struct throttle *throttle, int64_t duration_ns);
-void throttle_wake(struct throttle *throttle); /* ends a throttle_sleep */
+void throttle_wake(struct throttle *throttle); /* ends a throttle_sleep, or the next one */
 void throttle_stop(struct throttle *throttle); /* for good */
 
 #endif
