@@ -56,16 +56,15 @@ static void *run(void *context)
 	lower_priority();
 	while (!stopped) {
 		struct err err = { 0 };
-		bool more = true;
-		int rc = compact_all(store, &err);
+		bool more = false;
+		int rc;
 
-		while (!rc && more) {
-			rc = store_disk_scrub(store, &more, &err);
-			/* Of a large store this takes hours, in which more comes to be compacted.
-			 */
-			if (!rc && more)
-				rc = compact_all(store, &err);
-		}
+		/* In turns: a look at all parts of a large store takes hours. */
+		do {
+			rc = compact_all(store, &err);
+			if (!rc)
+				rc = store_disk_scrub(store, &more, &err);
+		} while (!rc && more);
 		if (rc == -ERR_CORRUPT)
 			store_wake_background(store); /* sets the part aside */
 		if (rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY &&
