@@ -28,6 +28,28 @@ test("the side pane shows where in its source a function spends", () => withPage
 	await picture(page, "machine-code");
 }));
 
+test("a live page whose data change faster than lines are read shows them", () => withPage({}, async (page) => {
+	const begun = [];
+	const gone = [];
+	await page.route(/\/lines\?/, async (route) => {
+		/* The first waits until the page has other data. */
+		if (begun.push(route.request()) === 1) {
+			const { root } = await firn(page, "profile");
+			await page.waitForFunction((old) => window.__firn.profile().root !== old, root);
+		}
+		await route.continue();
+	});
+	page.on("requestfailed", (request) => gone.push(request));
+	await open(page, fixedRange().replace(/from=.*/, "from=now-5m&to=now"));
+	await page.fill("#search", "/^spin$/");
+	await page.press("#search", "Enter");
+	await settled(page);
+	await tab(page, "Source").click();
+	await page.getByRole("table", { name: "Source of spin" }).getByRole("row").first().waitFor();
+	assert.ok(begun.length && !gone.includes(begun[0]), "it was asked for, and then no more");
+	await page.unrouteAll({ behavior: "ignoreErrors" });
+}));
+
 test("callers are a tree that opens by keys and adds up", () => withPage({}, async (page) => {
 	await open(page, fixedRange());
 	await clickFrame(page, await inviting(page));

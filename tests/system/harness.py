@@ -106,6 +106,13 @@ def run(*args, timeout=120, **kw):
     return subprocess.run([FIRN, *args], capture_output=True, timeout=timeout, **kw)
 
 
+def written(log):
+    """What processes have written to an open file. They share its position, so it is opened once more: a line that a
+    process writes while the position is at the beginning would go over its first."""
+    with open(f"/proc/self/fd/{log.fileno()}", encoding="utf-8", errors="replace") as own:
+        return own.read()
+
+
 class Server:
     """`firn server` (or another verb that serves) until stop()."""
 
@@ -135,9 +142,7 @@ class Server:
         raise RuntimeError("the server did not get ready:\n" + self.output())
 
     def output(self):
-        self.log.flush()
-        self.log.seek(0)
-        return self.log.read()
+        return written(self.log)
 
     def kill(self):
         if self.process.poll() is None:

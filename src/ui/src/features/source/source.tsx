@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* source - a function's source or machine code, with its values per line as heat. */
-import { computed, effect, signal, useSignal } from "@preact/signals";
+import { computed, effect, signal, untracked, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import {
-	ApiError, type InstructionsAnswer, type LinesAnswer, fetchInstructions, fetchLines, fetchSource,
+	ApiError, type InstructionsAnswer, type LinesAnswer, type TreeQuery, fetchInstructions, fetchLines, fetchSource,
 } from "../../data/api";
 import { formatPercent } from "../../model/quantity";
 import { sourceRows, sourceUpload, type SourceRow } from "../../model/source";
-import { functionName, isRecursive } from "../../model/profile";
+import { type Profile, functionName, isRecursive } from "../../model/profile";
 import { Copy } from "../../kit/copy";
 import { Picker } from "../../kit/picker";
 import { isLocal } from "../../state/local";
@@ -25,6 +25,12 @@ type Heat = "self" | "total";
 
 const NO_LINES = "The program has no debug information that says which lines of source it is made of, so this is its " +
 	"machine code.";
+
+interface Answer {
+	name: string;
+	lines?: LinesAnswer;
+	code?: InstructionsAnswer;
+}
 
 interface Shown {
 	name: string;
@@ -43,7 +49,7 @@ interface Shown {
 const what = signal<What>("source");
 /* Which of several files, or binaries, of the function. */
 const chosen = signal(0);
-const answer = signal<{ name: string; lines?: LinesAnswer; code?: InstructionsAnswer } | null>(null);
+const answer = signal<Answer | null>(null);
 const shown = signal<Shown | null>(null);
 const failure = signal("");
 
@@ -52,38 +58,60 @@ const wanted = computed(() => {
 	/* Nothing is asked while nobody looks. */
 	if (!paneOpen.value || paneTab.value !== "source" || isLocal.value)
 		return "";
-	return profile.value && fn ? functionName(profile.value, fn) : "";
+	/* Another profile has another number for it, and only then is the selection brought after. */
+	const current = profile.peek();
+	return current && fn ? functionName(current, fn) : "";
 });
 
-/* Asks again when the function, the query or the data are others. */
+async function fetchAnswer(name: string, kind: What, asked: TreeQuery, stop: AbortSignal): Promise<Answer> {
+	if (kind === "code")
+		return { name, code: await fetchInstructions(asked, name, stop) };
+	const lines = await fetchLines(asked, name, stop);
+	/* Without debug information there is machine code at least. */
+	const isBare = !lines.files.some(({ file }) => file);
+	return isBare ? { name, lines, code: await fetchInstructions(asked, name, stop) } : { name, lines };
+}
+
+function show(next: Answer): void {
+	failure.value = "";
+	if (answer.peek()?.name !== next.name)
+		chosen.value = 0;
+	answer.value = next;
+}
+
+const request = computed(() => JSON.stringify([wanted.value, what.value, query.value]));
+
+/*
+ * Another function or query aborts what is under way. Other data of the same does not: on a slow
+ * server a live page, whose data are others every few seconds, would never have an answer.
+ */
 effect(() => {
-	const name = wanted.value;
-	const kind = what.value;
-	const asked = query.value;
-	void profile.value;
+	void request.value;
+	const [name, kind, asked] = untracked(() => [wanted.value, what.value, query.value] as const);
 	if (!name)
 		return;
 	const stop = new AbortController();
-	const fail = (error: Error) => {
-		if (!stop.signal.aborted)
-			failure.value = error.message;
+	let isAsking = false;
+	const ask = async (of: Profile | null) => {
+		isAsking = true;
+		try {
+			show(await fetchAnswer(name, kind, asked, stop.signal));
+		} catch (error) {
+			if (!stop.signal.aborted)
+				failure.value = (error as Error).message;
+		}
+		isAsking = false;
+		if (!stop.signal.aborted && profile.peek() !== of)
+			void ask(profile.peek());
 	};
-	const done = (next: typeof answer.value) => {
-		failure.value = "";
-		if (answer.peek()?.name !== name)
-			chosen.value = 0;
-		answer.value = next;
+	const unsubscribe = profile.subscribe((current) => {
+		if (!isAsking)
+			void ask(current);
+	});
+	return () => {
+		unsubscribe();
+		stop.abort();
 	};
-	if (kind === "source")
-		fetchLines(asked, name, stop.signal).then(async (lines) => {
-			/* Without debug information there is machine code at least. */
-			const code = lines.files.some(({ file }) => file) ? undefined
-				: await fetchInstructions(asked, name, stop.signal);
-			done({ name, lines, code });
-		}).catch(fail);
-	else
-		fetchInstructions(asked, name, stop.signal).then((code) => done({ name, code }), fail);
-	return () => stop.abort();
 });
 
 const texts = new Map<string, Promise<string>>();
