@@ -311,10 +311,26 @@ static bool may_look_again(struct follower *follower)
 	return may;
 }
 
+static size_t copy_followed(struct follower *follower, struct followed ***ret)
+{
+	size_t count;
+
+	lock_take(&follower->lock);
+	count = follower->followed_count;
+	*ret = mem_new_array(struct followed *, count + 1);
+	memcpy(*ret, follower->followed, count * sizeof(**ret));
+	lock_give(&follower->lock);
+	return count;
+}
+
 static void age_caches(struct follower *follower)
 {
-	for (size_t i = 0; i < follower->followed_count; i++)
-		part_cache_age(&follower->followed[i]->disk->cache);
+	struct followed **followed;
+	size_t count = copy_followed(follower, &followed);
+
+	for (size_t i = 0; i < count; i++)
+		part_cache_age(&followed[i]->disk->cache);
+	free(followed);
 }
 
 static void *run(void *context)
@@ -351,18 +367,6 @@ static void *run(void *context)
 }
 
 /* Reading. */
-
-static size_t copy_followed(struct follower *follower, struct followed ***ret)
-{
-	size_t count;
-
-	lock_take(&follower->lock);
-	count = follower->followed_count;
-	*ret = mem_new_array(struct followed *, count + 1);
-	memcpy(*ret, follower->followed, count * sizeof(**ret));
-	lock_give(&follower->lock);
-	return count;
-}
 
 static void release_pins(struct follow_pins *pins)
 {
