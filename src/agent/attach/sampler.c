@@ -15,6 +15,7 @@
 #include "agent/attach/libbpf_log.h"
 #include "agent/attach/perf_events.h"
 #include "agent/attach/tracepoints.h"
+#include "agent/bpf/script_proof.h"
 #include "agent/bpf/space.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -676,9 +677,12 @@ void sampler_drop_script(struct sampler *sampler, uint32_t tgid)
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.script_processes), &tgid);
 }
 
-void sampler_ask_for_copies(struct sampler *sampler)
+void sampler_ask_for_copies(struct sampler *sampler, uint64_t proof)
 {
-	__atomic_add_fetch(&sampler->skeleton->bss->lost_copies, 1, __ATOMIC_SEQ_CST);
+	uint32_t *lost = sampler->skeleton->bss->lost_copies;
+
+	__atomic_add_fetch(&lost[script_lost_place(proof)], 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&sampler->skeleton->bss->lost_copies_in_all, 1, __ATOMIC_SEQ_CST);
 }
 
 static void detach(struct sampler *sampler)

@@ -88,8 +88,8 @@ bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_en
 bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_process *process);
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
 
-/* The next samples of code that may have copies wake the agent, known to the program or not. */
-void sampler_ask_for_copies(struct sampler *sampler);
+/* The next samples of code with that proof (script_long_proof) wake the agent, new or not. */
+void sampler_ask_for_copies(struct sampler *sampler, uint64_t proof);
 
 /*
  * Tells the program of a library of HotSpot: processes that map it from now on need not be told of.

@@ -17,6 +17,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "agent/bpf/chosen.bpf.h"
+#include "agent/bpf/script_proof.h"
 #include "agent/bpf/shared.h"
 #include "agent/bpf/table.h"
 #include "agent/bpf/types.h"
@@ -29,7 +30,9 @@ const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
 const volatile __u64 stacks_below = 1 << 17; /* no stack is sent when more than this waits */
 __u32 space_versions[SPACE_VERSIONS];	     /* shared.h */
-__u32 lost_copies; /* counted up by the agent when a copy of code was gone before it was read */
+/* Counted up by the agent when a copy of code was gone before it was read. */
+__u32 lost_copies_in_all, lost_copies[SCRIPT_LOST];
+#define script_lost(proof) lost_copies[script_lost_place(proof)]
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -792,6 +795,7 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		bpf_map_lookup_elem(&script_processes, &sample->head.tgid);
 	struct script *script = &scratch->script;
 	__u32 first = sample->kernel_count + sample->user_count;
+	bool has_copies;
 
 	if (!process || process->start_ns != sample->head.process_start_ns ||
 	    process->exec_id != sample->head.exec_id)
@@ -800,11 +804,12 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->at = first;
 	script->room = SCRIPT_FRAMES_MAX;
 	script->sample = sample->head.at_ns;
+	has_copies = process->kind == SCRIPT_PHP || process->kind == SCRIPT_PERL;
+	script_had_start(&script->had,
+			 has_copies ? process->family : sample->head.tgid,
+			 has_copies ? script->sample >> SCRIPT_HAD_NS_LOG2 : 0);
 	/* What could not be read is asked for again where there may be another copy of it. */
-	script_had_start(&script->had, sample->head.tgid,
-			 process->kind == SCRIPT_PHP || process->kind == SCRIPT_PERL
-				 ? (script->sample >> SCRIPT_HAD_NS_LOG2) + lost_copies
-				 : 0);
+	script->had.lost = has_copies ? lost_copies_in_all : 0;
 	script_window_reset(&script->frames, 0);
 	script_window_reset(&script->scopes, 0);
 	if (process->kind == SCRIPT_V8) {

@@ -4,7 +4,7 @@
  * are for longer than a sample, so that later samples need not read it again.
  *
  * It holds within a scope: a hash of the process, of what says that its functions have stayed, of
- * the round of script_had, so that whatever was found here was noted there, and of a time: nothing
+ * script_had_round, so that whatever was found here was noted there, and of a time: nothing
  * is known for longer than some 8 s.
  *
  * Two places for each set of addresses. Functions that lie next to one another have neighbouring
@@ -33,7 +33,7 @@ struct script_lasting_table {
 
 /*
  * `process` and `sign` are never the same when an address may have come to be another function's.
- * `round` is script_had's salt.
+ * `round` is script_had_round.
  */
 static __always_inline void script_lasting_begin(struct script_lasting_table *table, __u64 now_ns,
 						 __u64 round, __u64 process, __u64 sign)

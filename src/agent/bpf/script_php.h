@@ -101,7 +101,8 @@ static __always_inline void script_php_start_request(struct script *script)
 	script->lasting.scope = 0;
 	if (process->key_at && !walk_read(&time, sizeof(time), process->key_at) &&
 	    script_php_is_exact(time))
-		script_lasting_begin(&script->lasting, script->sample, script->had.salt,
+		script_lasting_begin(&script->lasting, script->sample,
+				     script_had_round(&script->had),
 				     process->start_ns + process->exec_id, time);
 }
 

@@ -54,6 +54,14 @@ static inline __u64 script_long_proof(const __u64 *words)
 	return hash >> 32 << 32 | (hash >> 16 & 0xffff);
 }
 
+#define SCRIPT_LOST 64u /* a power of two */
+
+/* Which count has the copies of code with a long proof that were gone before they were read. */
+static inline __u32 script_lost_place(__u64 proof)
+{
+	return (__u32)(proof >> 32) & (SCRIPT_LOST - 1);
+}
+
 #define SCRIPT_TEXT_HEAD_WORDS 3u
 #define SCRIPT_TEXT_WORDS 16u /* of its bytes, at most */
 #define SCRIPT_TEXT_HASH_WORD 1

@@ -114,31 +114,49 @@ struct script_seen {
 };
 
 #define SCRIPT_HAD 16384u     /* a power of two: the functions that a host's processes often run */
-#define SCRIPT_HAD_NS_LOG2 36 /* what was had this long ago, some 70 s, is new again */
+#define SCRIPT_HAD_NS_LOG2 38 /* copies that were had this long ago, some 5 min, are new again */
+
+/* See script_lost_place; counts are the kernel side's. */
+#ifndef script_lost
+#define script_lost(proof) 0u
+#endif
 
 /*
- * Hashes of what samples of this CPU had, so that the agent hears at once of what they had not. A
- * wrong one, one in 65536, makes it hear later.
+ * Hashes of what samples had, so that the agent hears at once of what they had not: of all CPUs, as
+ * on each alone most would be new for long. A wrong one, one in 65536, makes it hear later.
  */
+static __u16 script_tags[SCRIPT_HAD];
+
 struct script_had {
-	__u64 salt;  /* the process, and a round: in another one, all is new */
+	__u64 salt;  /* the process or its family, and a round: in another one, all is new */
+	__u32 lost;  /* copies of any code, in all; 0 of runtimes without copies */
 	bool is_new; /* some of the sample at hand */
-	__u16 tags[SCRIPT_HAD];
 };
 
-static __always_inline void script_had_start(struct script_had *had, __u32 tgid, __u64 round)
+static __always_inline void script_had_start(struct script_had *had, __u32 process, __u64 round)
 {
-	had->salt = (__u64)tgid << 32 | (__u32)round;
+	had->salt = (__u64)process << 32 | (__u32)round;
+	had->lost = 0;
 	had->is_new = false;
 }
 
+/* `what` is a proof where there may be copies: one that was lost is new again. */
 static __always_inline void script_had_note(struct script_had *had, __u64 what)
 {
-	__u64 hash = (what ^ had->salt * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX;
-	__u16 *tag = &had->tags[row_masked((__u32)(hash >> 50), SCRIPT_HAD - 1)];
+	__u64 salt = had->salt + (had->lost ? script_lost(what) : 0);
+	__u64 hash = (what ^ salt * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX;
+	__u16 *tag = &script_tags[row_masked((__u32)(hash >> 50), SCRIPT_HAD - 1)];
 
-	had->is_new |= *tag != (__u16)(hash >> 34);
+	if (*tag == (__u16)(hash >> 34))
+		return; /* unwritten, it stays in all CPUs' caches */
+	had->is_new = true;
 	*tag = (__u16)(hash >> 34);
+}
+
+/* For script_lasting_begin: what is found there was noted since the last loss. */
+static __always_inline __u64 script_had_round(const struct script_had *had)
+{
+	return had->salt ^ had->lost * SCRIPT_PROOF_MIX;
 }
 
 static __always_inline struct script_seen *script_seen_place(struct script_seen *seen, __u64 key)

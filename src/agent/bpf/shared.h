@@ -247,6 +247,10 @@ struct script_process {
 	__u64 current_at;      /* the state that has the interpreter's lock, where that may be
 				  another one of the thread's */
 	__u64 interpreters_at; /* the newest interpreter, which begins with the next older one */
+	/* The process, or the one that it is a fork of: copies that one of them had are new to none
+	 * (PHP and Perl, which know code by what is the same in all of them). */
+	__u32 family;
+	__u32 reserved;
 	union {
 		struct script_layout layout;
 		struct script_v8_layout v8;	/* SCRIPT_V8 */
@@ -589,7 +593,7 @@ _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "sta
 _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct jvm_file) == 88, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct jvm_entry) == 224, "no padding");
-_Static_assert(sizeof(struct script_process) == 72, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct script_process) == 80, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");

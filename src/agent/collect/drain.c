@@ -638,11 +638,11 @@ static void put_code_line(void *context, const struct code_line_key *key,
 	sampler_put_code_line(drain->sampler, key, line);
 }
 
-static void ask_for_copies(void *context)
+static void ask_for_copies(void *context, uint64_t proof)
 {
 	struct drain *drain = context;
 
-	sampler_ask_for_copies(drain->sampler);
+	sampler_ask_for_copies(drain->sampler, proof);
 }
 
 static void drop_script(void *context, uint32_t tgid)

@@ -217,18 +217,27 @@ struct job_thread *job_thread_new(const struct job_thread_work *work)
 	return thread;
 }
 
+/* With the lock held, when a job has been put. With others before it, it was told of the first. */
+static bool is_to_be_woken(const struct job_thread *thread)
+{
+	lock_assert_held(&thread->lock);
+	return thread->waiting.count == 1 && thread->worker && !thread->worker->job;
+}
+
 bool job_thread_put(struct job_thread *thread, struct job *job, int64_t now_ns)
 {
-	bool taken;
+	bool taken, wakes = false;
 
 	lock_take(&thread->lock);
 	taken = thread->waiting.count < thread->work->waiting_max;
 	if (taken) {
 		append(&thread->waiting, job);
 		look_after(thread, now_ns);
-		lock_signal(&thread->more);
+		wakes = is_to_be_woken(thread);
 	}
 	lock_give(&thread->lock);
+	if (wakes) /* without the lock, which it would only wait for */
+		lock_signal(&thread->more);
 	if (!taken)
 		thread->work->free_job(job);
 	return taken;

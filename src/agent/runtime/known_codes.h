@@ -18,7 +18,8 @@ struct known_code {
 	uint64_t key; /* its address, mostly: see runtimes.c */
 	uint32_t proof;
 	uint32_t window;      /* that it was last used in */
-	uint32_t read_window; /* of a place */
+	uint32_t read_window; /* of a place: when it was read last, ... */
+	uint32_t read_after;  /* ... and how many windows later it is read again */
 	enum code_state state;
 	uint32_t lost; /* copies of it that were gone before they were read */
 	struct script_code code;

@@ -24,7 +24,8 @@
 #define WANTED_MAX 1024
 #define EARLY_MAX 4096	       /* frames */
 #define PLACE_KEY (1ull << 63) /* in keys of places in code, which others' objects lack */
-#define PLACE_WINDOWS 6
+#define PLACE_WINDOWS 6	       /* after which it is read again, at first ... */
+#define PLACE_WINDOWS_MAX 24u  /* ... and where it never was another */
 #define LOOK_ASKED_NS (5 * CLOCK_NS_PER_MS) /* between two looks that samples ask for */
 
 /*
@@ -85,7 +86,6 @@ struct runtimes {
 	struct idmap map;
 	uint32_t window;
 	uint32_t numbers; /* of processes with lines of code, so far */
-	bool asks_for_copies;
 	int64_t swept_at_ns;
 	struct runtime_offsets *offsets;
 };
@@ -305,6 +305,7 @@ static void look_at_script(struct runtimes *runtimes, const struct process *proc
 		script.lua.code_start += bias;
 	else if (script.kind == SCRIPT_PUC)
 		script.puc.code_start += bias;
+	script.family = process->image_of_parent ? process->parent_pid : process->identity.pid;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
 	entry = entry_new(process, file, bias);
@@ -420,6 +421,47 @@ static void want(struct runtimes *runtimes, struct entry *entry, struct known_co
 	send_if_full(runtimes, entry, now_ns);
 }
 
+static const struct script_code *known_code(const struct entry *entry, uint64_t key, uint32_t proof)
+{
+	const struct known_code *code = known_codes_find(&entry->codes, key, proof);
+
+	return code && code->state == CODE_KNOWN ? &code->code : NULL;
+}
+
+/* What a process knows that was forked from the same one, or the one itself. */
+static const struct script_code *known_in_family(const struct runtimes *runtimes,
+						 const struct entry *entry, uint64_t key,
+						 uint32_t proof)
+{
+	const struct script_code *code = NULL;
+
+	for (size_t i = 0; i < runtimes->count && entry->parent && !code; i++)
+		if (runtimes->items[i]->identity.pid == entry->parent ||
+		    runtimes->items[i]->parent == entry->parent)
+			code = known_code(runtimes->items[i], key, proof);
+	return code;
+}
+
+/*
+ * What PHP's functions are known by is what they say, in all workers of a pool: one that another
+ * worker ran is not read again, and wakes nobody (script_process.family).
+ */
+static bool is_told_by_family(const struct runtimes *runtimes, struct entry *entry,
+			      struct known_code *code)
+{
+	const struct script_code *told = NULL;
+
+	if (entry->layout.kind == RUNTIME_PHP)
+		told = known_in_family(runtimes, entry, code->key, code->proof);
+	if (!told)
+		return false;
+	entry->lost_copies -= code->state == CODE_LOST;
+	code->state = CODE_KNOWN;
+	code->code = script_code_copy(told);
+	entry->codes.bytes += script_code_bytes(&code->code);
+	return true;
+}
+
 /* Another copy of the object may be there still. */
 static bool is_lost_copy(const struct entry *entry, const struct known_code *code)
 {
@@ -436,7 +478,8 @@ static void note_object(struct runtimes *runtimes, struct entry *entry, uint64_t
 			return;
 		if (!code)
 			code = known_codes_add(&entry->codes, key_of(entry, word), proof);
-		want(runtimes, entry, code, SCRIPT_ADDRESS(word), now_ns);
+		if (!is_told_by_family(runtimes, entry, code))
+			want(runtimes, entry, code, SCRIPT_ADDRESS(word), now_ns);
 	}
 	code->window = runtimes->window;
 }
@@ -509,8 +552,9 @@ static bool has_places(const struct entry *entry)
 }
 
 /*
- * Code may come to the place of other code, so what was read of one is read again after a while.
- * Until then the function that the frame itself names tells code of another one apart.
+ * Code may come to the place of other code, so what was read of one is read again after a while,
+ * and twice as late each time that it was the same. Until then the function that the frame itself
+ * names tells code of another one apart.
  */
 static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t address,
 		       int64_t now_ns)
@@ -518,21 +562,30 @@ static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t 
 	struct known_code *code = known_codes_find(&entry->codes, address | PLACE_KEY, 0);
 	struct script_job_item *item;
 
-	if (code &&
-	    (code->state != CODE_KNOWN || runtimes->window - code->read_window < PLACE_WINDOWS)) {
+	if (code && (code->state != CODE_KNOWN ||
+		     runtimes->window - code->read_window < code->read_after)) {
 		code->window = runtimes->window;
 		return;
 	}
 	if (!has_room(entry))
 		return;
-	if (!code)
+	if (!code) {
 		code = known_codes_add(&entry->codes, address | PLACE_KEY, 0);
+		code->read_after = PLACE_WINDOWS;
+	}
 	code->window = code->read_window = runtimes->window;
 	item = next_item(entry);
 	item->key = address | PLACE_KEY;
 	item->address = address;
 	item->is_place = true;
 	send_if_full(runtimes, entry, now_ns);
+}
+
+static uint32_t next_reading(const struct known_code *code, const struct v8_place *place)
+{
+	if (!v8_place_equals(code->code.v8, place))
+		return PLACE_WINDOWS;
+	return code->read_after < PLACE_WINDOWS_MAX ? 2 * code->read_after : PLACE_WINDOWS_MAX;
 }
 
 static void take_place(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
@@ -542,6 +595,8 @@ static void take_place(struct runtimes *runtimes, struct entry *entry, struct sc
 
 	if (!code || !place)
 		return;
+	if (code->state == CODE_KNOWN)
+		code->read_after = next_reading(code, place);
 	entry->codes.bytes -= script_code_bytes(&code->code);
 	script_code_fini(&code->code);
 	code->state = CODE_KNOWN;
@@ -581,11 +636,15 @@ static void refuse(struct runtimes *runtimes, struct entry *entry)
 		 "pid=%u version=%s", (unsigned)entry->identity.pid, entry->version_text);
 }
 
-static void take_lost_copy(struct runtimes *runtimes, struct entry *entry, struct known_code *code)
+static void take_lost_copy(const struct runtimes *runtimes, struct entry *entry,
+			   struct known_code *code)
 {
 	entry->lost_copies++;
-	if (code->lost++ < COPIES_TRIED_MAX)
-		runtimes->asks_for_copies = true;
+	if (known_in_family(runtimes, entry, code->key, code->proof))
+		return;			     /* runtimes_find finds it there */
+	if (code->lost++ < COPIES_TRIED_MAX) /* by the proof as frames have it: see key_of */
+		runtimes->options.ask_for_copies(runtimes->options.context,
+						 (uint64_t)code->proof << 32 | code->key);
 }
 
 static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
@@ -982,9 +1041,6 @@ static void take_done(struct runtimes *runtimes)
 			take_item(runtimes, entry, &job->items[i]);
 		script_job_free(job);
 	}
-	if (runtimes->asks_for_copies)
-		runtimes->options.ask_for_copies(runtimes->options.context);
-	runtimes->asks_for_copies = false;
 }
 
 void runtimes_update(struct runtimes *runtimes, int64_t now_ns)
@@ -1012,28 +1068,18 @@ void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 	}
 }
 
-static const struct script_code *known_code(const struct entry *entry, const uint64_t *words)
-{
-	const struct known_code *code = known_codes_find(&entry->codes, key_of(entry, words[0]),
-							 (uint32_t)(words[1] >> 32));
-
-	return code && code->state == CODE_KNOWN ? &code->code : NULL;
-}
-
 const struct script_code *runtimes_find(const struct runtimes *runtimes,
 					const struct process_identity *identity,
 					const uint64_t *words)
 {
 	const struct entry *entry = find_entry(runtimes, identity);
-	const struct script_code *code = entry ? known_code(entry, words) : NULL;
+	uint32_t proof = (uint32_t)(words[1] >> 32);
+	const struct script_code *code;
 
-	if (code || !entry || !entry->parent)
-		return code;
-	for (size_t i = 0; i < runtimes->count && !code; i++)
-		if (runtimes->items[i]->identity.pid == entry->parent ||
-		    runtimes->items[i]->parent == entry->parent)
-			code = known_code(runtimes->items[i], words);
-	return code;
+	if (!entry)
+		return NULL;
+	code = known_code(entry, key_of(entry, words[0]), proof);
+	return code ? code : known_in_family(runtimes, entry, key_of(entry, words[0]), proof);
 }
 
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,

@@ -42,7 +42,7 @@ struct runtimes_options {
 	bool (*put_code)(void *context, uint32_t tgid, const struct code_process *process);
 	void (*put_code_line)(void *context, const struct code_line_key *key,
 			      const struct code_line *line); /* NULL = there is none any more */
-	void (*ask_for_copies)(void *context);
+	void (*ask_for_copies)(void *context, uint64_t proof);
 	void (*drop)(void *context, uint32_t tgid);
 	void *context;
 };

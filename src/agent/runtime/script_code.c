@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/script_code.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,26 @@ struct script_code script_code_none(void)
 	return (struct script_code){ .function = mem_strndup("", 0),
 				     .name = mem_strndup("", 0),
 				     .file = mem_strndup("", 0) };
+}
+
+static char *copy_text(const char *text)
+{
+	return mem_strndup(text, strlen(text));
+}
+
+struct script_code script_code_copy(const struct script_code *code)
+{
+	struct script_code copy = *code;
+
+	assert(!code->java && !code->v8 && !code->lua);
+	copy.function = copy_text(code->function);
+	copy.name = copy_text(code->name);
+	copy.file = copy_text(code->file);
+	if (code->lines) {
+		copy.lines = mem_new_array(uint8_t, code->lines_len);
+		memcpy(copy.lines, code->lines, code->lines_len);
+	}
+	return copy;
 }
 
 void script_code_fini(struct script_code *code)

@@ -32,6 +32,8 @@ struct script_code {
 };
 
 struct script_code script_code_none(void); /* there is nothing to be shown */
+/* Of PHP: names, file and lines alone. */
+struct script_code script_code_copy(const struct script_code *code);
 void script_code_fini(struct script_code *code);
 size_t script_code_bytes(const struct script_code *code);
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 
 #define LONG_NS (60 * CLOCK_NS_PER_S)
+#define ROUNDS 3000 /* a multiple of three */
 #define TOO_LONG_NS (11 * CLOCK_NS_PER_S)
 
 struct test_job {
@@ -133,6 +135,42 @@ static void an_urgent_job_is_told_until_all_are_taken(void **state)
 	job_thread_free(thread);
 }
 
+static int take_all(struct job_thread *thread)
+{
+	struct job *job;
+	int taken = 0;
+
+	for (; (job = job_thread_take(thread)); taken++)
+		free_job(job);
+	return taken;
+}
+
+/* Whatever the thread is at when a job comes: asleep, about to be, at another job, or woken. */
+static void each_job_is_begun(void **state)
+{
+	struct job_thread *thread = job_thread_new(&work);
+	int taken = 0;
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		int before = taken;
+
+		for (int more = i % 3; more >= 0; more--)
+			assert_true(put(thread, i, false, 0));
+		if (i % 5)
+			assert_true(job_thread_settle(thread, LONG_NS));
+		/* Or the next ones come while it is on its way to sleep. */
+		while (taken == before) {
+			taken += take_all(thread);
+			sched_yield();
+		}
+	}
+	assert_true(job_thread_settle(thread, LONG_NS));
+	taken += take_all(thread);
+	assert_int_equal(taken, ROUNDS * 2);
+	job_thread_free(thread);
+}
+
 static void a_job_that_hangs_is_given_up(void **state)
 {
 	struct job_thread *thread = job_thread_new(&work);
@@ -198,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_come_back_in_order),
 		cmocka_unit_test(an_urgent_job_is_told_until_all_are_taken),
+		cmocka_unit_test(each_job_is_begun),
 		cmocka_unit_test(a_job_that_hangs_is_given_up),
 		cmocka_unit_test(threads_are_replaced_only_so_often),
 		cmocka_unit_test(jobs_over_the_limit_are_refused),

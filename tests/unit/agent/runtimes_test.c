@@ -57,6 +57,7 @@ static struct binary binary = { .elf = &elf, .runtime = &file };
 static struct process process;
 static struct runtimes *runtimes;
 static bool is_refused;
+static uint64_t asked_for; /* proof of a copy */
 
 static bool put_script(void *context, uint32_t tgid, const struct script_process *script)
 {
@@ -66,9 +67,10 @@ static bool put_script(void *context, uint32_t tgid, const struct script_process
 	return true;
 }
 
-static void ask_for_copies(void *context)
+static void ask_for_copies(void *context, uint64_t proof)
 {
 	(void)context;
+	asked_for = proof;
 }
 
 static void drop_script(void *context, uint32_t tgid)
@@ -156,6 +158,7 @@ static void a_copy_is_asked_for_until_one_is_there(void **state)
 		note_again(words);
 	assert_null(runtimes_find(runtimes, &process.identity, words));
 	assert_false(is_refused);
+	assert_int_equal(asked_for, script_perl_proof((const __u64 *)&body[4], PERL_CODE_SUB));
 	value.kind = KIND_SUB;
 	note_again(words);
 	code = runtimes_find(runtimes, &process.identity, words);
@@ -199,6 +202,64 @@ static void what_found_no_room_is_read_later(void **state)
 	assert_non_null(runtimes_find(runtimes, &process.identity, words));
 }
 
+/* A function in C of PHP's; its name is a text of PHP's. */
+static struct {
+	uint64_t references, hash, length;
+	char text[8];
+} strlen_name = { 1, 0, 6, "strlen" };
+static uint64_t function[3];
+
+static void look_at_php(const struct process *at)
+{
+	file.layout.kind = RUNTIME_PHP;
+	file.script.kind = SCRIPT_PHP;
+	look(at);
+	file.layout.kind = RUNTIME_PERL;
+	file.script.kind = SCRIPT_PERL;
+}
+
+static const struct script_code *find(const struct process *in, const uint64_t words[2])
+{
+	runtimes_note(runtimes, &in->identity, words, 1, clock_monotonic_ns());
+	runtimes_settle(runtimes, SETTLE_NS);
+	return runtimes_find(runtimes, &in->identity, words);
+}
+
+/* Of the workers that one process forked, the first that runs a function is read. */
+static void workers_of_php_tell_one_another(void **state)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	struct process workers[] = {
+		{ .identity = { 3, pid, 1 }, .parent_pid = 77, .image_of_parent = true },
+		{ .identity = { 4, pid, 1 }, .parent_pid = 77, .image_of_parent = true },
+		{ .identity = { 5, pid, 1 }, .parent_pid = 78, .image_of_parent = true },
+		{ .identity = { 6, pid, 1 }, .parent_pid = 77 },
+	};
+	uint64_t proof, words[2];
+	int64_t read;
+
+	(void)state;
+	function[0] = 1;
+	function[1] = (uintptr_t)&strlen_name;
+	proof = script_php_proof(function[1], 0, 0, 0, 0);
+	words[0] = (uintptr_t)function | proof << SCRIPT_PLACE_SHIFT;
+	words[1] = proof >> 32 << 32;
+	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)
+		look_at_php(&workers[i]);
+	read = metric_get(&runtime_codes_read);
+	assert_non_null(find(&workers[0], words));
+	assert_int_equal(metric_get(&runtime_codes_read), read + 1);
+	function[0] = 0; /* it is gone */
+	assert_string_equal(find(&workers[1], words)->function, "strlen");
+	assert_int_equal(metric_get(&runtime_codes_read), read + 1);
+	assert_null(find(&workers[2], words));
+	assert_null(find(&workers[3], words));
+	/* What one has is its own. */
+	for (int i = 0; i < 2; i++)
+		runtimes_sweep(runtimes, clock_monotonic_ns());
+	assert_string_equal(find(&workers[1], words)->function, "strlen");
+}
+
 /* Frames of a Java that cannot be asked yet are kept, and count as memory. */
 static void early_frames_of_java_count(void **state)
 {
@@ -223,6 +284,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(what_has_no_subs_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_found_no_room_is_read_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(workers_of_php_tell_one_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(early_frames_of_java_count, setup, teardown),
 	};
 

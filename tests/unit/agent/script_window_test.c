@@ -24,6 +24,11 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
+/* Copies of code with one proof that were lost. */
+#define LOST_PROOF (77ull * 4096)
+static uint32_t lost;
+#define script_lost(proof) ((proof) == LOST_PROOF ? lost : 0)
+
 static uint64_t memory[PAGES * PAGE / 8];
 static bool is_resident[PAGES];
 static size_t reads, bytes_read;
@@ -141,13 +146,14 @@ static void what_is_seen_holds_for_one_sample(void **state)
 static bool is_news(struct script_had *had, uint32_t tgid, uint64_t round, uint64_t what)
 {
 	script_had_start(had, tgid, round);
+	had->lost = lost;
 	script_had_note(had, what);
 	return had->is_new;
 }
 
 static void what_samples_had_is_new_once(void **state)
 {
-	static struct script_had had;
+	struct script_had had;
 	size_t news = 0;
 
 	(void)state;
@@ -162,10 +168,29 @@ static void what_samples_had_is_new_once(void **state)
 	assert_true(is_news(&had, 7, 6, 100 * 4096));
 }
 
+/* What was gone before it was read is new again, and nothing else. */
+static void what_was_lost_is_new_again(void **state)
+{
+	struct script_had had;
+	uint64_t round;
+
+	(void)state;
+	assert_true(is_news(&had, 9, 5, LOST_PROOF));
+	assert_true(is_news(&had, 9, 5, 4096));
+	assert_false(is_news(&had, 9, 5, LOST_PROOF));
+	round = script_had_round(&had);
+	lost++;
+	assert_false(is_news(&had, 9, 5, 4096));
+	assert_int_not_equal(script_had_round(&had), round);
+	assert_true(is_news(&had, 9, 5, LOST_PROOF));
+	assert_false(is_news(&had, 9, 5, LOST_PROOF));
+	lost = 0;
+}
+
 /* Seven servers' functions do not wake the agent again and again. */
 static void what_many_processes_had_stays(void **state)
 {
-	static struct script_had had;
+	struct script_had had;
 	size_t news = 0;
 
 	(void)state;
@@ -236,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(a_frame_over_the_end_of_a_page_is_read, setup),
 		cmocka_unit_test_setup(what_is_seen_holds_for_one_sample, setup),
 		cmocka_unit_test(what_samples_had_is_new_once),
+		cmocka_unit_test(what_was_lost_is_new_again),
 		cmocka_unit_test(what_many_processes_had_stays),
 		cmocka_unit_test(what_lasts_has_its_place_beside_one_other),
 	};

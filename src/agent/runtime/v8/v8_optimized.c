@@ -289,3 +289,15 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 		place->functions[i] = functions[count - 1 - i];
 	return place;
 }
+
+bool v8_place_equals(const struct v8_place *one, const struct v8_place *other)
+{
+	if (one->count != other->count || one->is_cut != other->is_cut)
+		return false;
+	for (size_t i = 0; i < one->count; i++)
+		if (one->functions[i].shared != other->functions[i].shared ||
+		    one->functions[i].proof != other->functions[i].proof ||
+		    one->functions[i].line != other->functions[i].line)
+			return false;
+	return true;
+}

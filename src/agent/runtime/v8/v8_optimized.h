@@ -50,6 +50,8 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 				   const struct v8_layout *layout, struct v8_lines *lines,
 				   uint64_t process, uint64_t address);
 
+bool v8_place_equals(const struct v8_place *one, const struct v8_place *other);
+
 static inline size_t v8_place_bytes(const struct v8_place *place)
 {
 	return sizeof(*place) + place->count * sizeof(place->functions[0]);
