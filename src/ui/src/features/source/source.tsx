@@ -95,7 +95,9 @@ effect(() => {
 	const ask = async (of: Profile | null) => {
 		isAsking = true;
 		try {
-			show(await fetchAnswer(name, kind, asked, stop.signal));
+			const next = await fetchAnswer(name, kind, asked, stop.signal);
+			if (!stop.signal.aborted)
+				show(next);
 		} catch (error) {
 			if (!stop.signal.aborted)
 				failure.value = (error as Error).message;
