@@ -210,6 +210,7 @@ struct scratch {
 	struct script script;
 	bool has_news;	    /* of the mappings of the process at hand */
 	bool has_code_news; /* of its generated code: there is some that nothing is known of */
+	bool owes_code_news; /* there was some too soon after other news */
 	__u64 woke_at_ns;   /* the reader, for such code */
 } __attribute__((aligned(64)));
 
@@ -556,7 +557,10 @@ WALK_APART void take_jvm_frames(struct scratch *scratch)
 /* The agent is to hear of code soon, though not all the time. */
 static __always_inline void wake_for_code(struct scratch *scratch, __u64 now_ns)
 {
-	if (now_ns - scratch->woke_at_ns < CODE_NEWS_NS)
+	if (scratch->has_code_news)
+		return;
+	scratch->owes_code_news = now_ns - scratch->woke_at_ns < CODE_NEWS_NS;
+	if (scratch->owes_code_news)
 		return;
 	scratch->has_code_news = true;
 	scratch->woke_at_ns = now_ns;
@@ -576,6 +580,8 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	struct walk *walk = &scratch->walk;
 
 	scratch->has_news = scratch->has_code_news = false;
+	if (scratch->owes_code_news)
+		wake_for_code(scratch, sample->head.at_ns);
 	walk->at = sample->kernel_count;
 	walk->thread = sample->head.tid;
 	walk->notes_places = description_of(scratch, walk->thread)->has_script;

@@ -113,7 +113,7 @@ struct script_seen {
 	__u64 proof, more;
 };
 
-#define SCRIPT_HAD 16384u     /* a power of two: the functions that a host's processes often run */
+#define SCRIPT_HAD 65536u     /* a power of two: the functions that a host's processes often run */
 #define SCRIPT_HAD_NS_LOG2 38 /* copies that were had this long ago, some 5 min, are new again */
 
 /* See script_lost_place; counts are the kernel side's. */
@@ -145,12 +145,12 @@ static __always_inline void script_had_note(struct script_had *had, __u64 what)
 {
 	__u64 salt = had->salt + (had->lost ? script_lost(what) : 0);
 	__u64 hash = (what ^ salt * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX;
-	__u16 *tag = &script_tags[row_masked((__u32)(hash >> 50), SCRIPT_HAD - 1)];
+	__u16 *tag = &script_tags[row_masked((__u32)(hash >> 48), SCRIPT_HAD - 1)];
 
-	if (*tag == (__u16)(hash >> 34))
+	if (*tag == (__u16)(hash >> 32))
 		return; /* unwritten, it stays in all CPUs' caches */
 	had->is_new = true;
-	*tag = (__u16)(hash >> 34);
+	*tag = (__u16)(hash >> 32);
 }
 
 /* For script_lasting_begin: what is found there was noted since the last loss. */

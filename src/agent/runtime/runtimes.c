@@ -25,7 +25,7 @@
 #define EARLY_MAX 4096	       /* frames */
 #define PLACE_KEY (1ull << 63) /* in keys of places in code, which others' objects lack */
 #define PLACE_WINDOWS 6	       /* after which it is read again, at first ... */
-#define PLACE_WINDOWS_MAX 24u  /* ... and where it never was another */
+#define PLACE_WINDOWS_MAX 12u  /* ... and where it stays the same */
 #define LOOK_ASKED_NS (5 * CLOCK_NS_PER_MS) /* between two looks that samples ask for */
 
 /*
@@ -443,8 +443,9 @@ static const struct script_code *known_in_family(const struct runtimes *runtimes
 }
 
 /*
- * What PHP's functions are known by is what they say, in all workers of a pool: one that another
- * worker ran is not read again, and wakes nobody (script_process.family).
+ * What PHP's functions in files are known by is what they say, in all workers of a pool: one that
+ * another worker ran is not read again, and wakes nobody (script_process.family). Those in C are
+ * known by where their names are.
  */
 static bool is_told_by_family(const struct runtimes *runtimes, struct entry *entry,
 			      struct known_code *code)
@@ -453,7 +454,7 @@ static bool is_told_by_family(const struct runtimes *runtimes, struct entry *ent
 
 	if (entry->layout.kind == RUNTIME_PHP)
 		told = known_in_family(runtimes, entry, code->key, code->proof);
-	if (!told)
+	if (!told || !*told->file)
 		return false;
 	entry->lost_copies -= code->state == CODE_LOST;
 	code->state = CODE_KNOWN;
@@ -581,11 +582,14 @@ static void note_place(struct runtimes *runtimes, struct entry *entry, uint64_t 
 	send_if_full(runtimes, entry, now_ns);
 }
 
+/* Where there is no optimized code there may be soon. */
 static uint32_t next_reading(const struct known_code *code, const struct v8_place *place)
 {
-	if (!v8_place_equals(code->code.v8, place))
+	uint32_t longer = 2 * code->read_after;
+
+	if (!place->count || !v8_place_equals(code->code.v8, place))
 		return PLACE_WINDOWS;
-	return code->read_after < PLACE_WINDOWS_MAX ? 2 * code->read_after : PLACE_WINDOWS_MAX;
+	return longer < PLACE_WINDOWS_MAX ? longer : PLACE_WINDOWS_MAX;
 }
 
 static void take_place(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
@@ -640,11 +644,11 @@ static void take_lost_copy(const struct runtimes *runtimes, struct entry *entry,
 			   struct known_code *code)
 {
 	entry->lost_copies++;
-	if (known_in_family(runtimes, entry, code->key, code->proof))
-		return;			     /* runtimes_find finds it there */
-	if (code->lost++ < COPIES_TRIED_MAX) /* by the proof as frames have it: see key_of */
-		runtimes->options.ask_for_copies(runtimes->options.context,
-						 (uint64_t)code->proof << 32 | code->key);
+	if (is_told_by_family(runtimes, entry, code) || code->lost++ >= COPIES_TRIED_MAX)
+		return;
+	/* By the proof as frames have it: see key_of. */
+	runtimes->options.ask_for_copies(runtimes->options.context,
+					 (uint64_t)code->proof << 32 | code->key);
 }
 
 static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
@@ -671,11 +675,11 @@ static void take_item(struct runtimes *runtimes, struct entry *entry, struct scr
 	if (item->result == SCRIPT_CODE_OTHER && entry->layout.kind == RUNTIME_V8)
 		item->code = script_code_none(); /* a native frame that looked like one of V8's */
 	code->state = item->code.function || item->code.java ? CODE_KNOWN : CODE_LOST;
-	if (is_lost_copy(entry, code))
-		take_lost_copy(runtimes, entry, code);
 	code->code = item->code;
 	item->code = (struct script_code){ 0 };
 	entry->codes.bytes += script_code_bytes(&code->code);
+	if (is_lost_copy(entry, code))
+		take_lost_copy(runtimes, entry, code);
 }
 
 /* Asks a HotSpot that is not known yet how its structures lie. */

@@ -202,16 +202,26 @@ static void what_found_no_room_is_read_later(void **state)
 	assert_non_null(runtimes_find(runtimes, &process.identity, words));
 }
 
-/* A function in C of PHP's; its name is a text of PHP's. */
-static struct {
+/* A function of PHP's, as 8.2 has it, and its texts. */
+struct php_text {
 	uint64_t references, hash, length;
-	char text[8];
-} strlen_name = { 1, 0, 6, "strlen" };
-static uint64_t function[3];
+	char text[16];
+};
+static struct php_text function_name = { 1, 0, 3, "buy" }, file_name = { 1, 0, 10, "/srv/a.php" };
+static uint64_t function[22];
+
+static uint64_t php_proof(void)
+{
+	return script_php_proof(
+		script_text_proof((const __u64 *)&function_name, (uintptr_t)&function_name), 0,
+		script_text_proof((const __u64 *)&file_name, (uintptr_t)&file_name), function[20],
+		0);
+}
 
 static void look_at_php(const struct process *at)
 {
 	file.layout.kind = RUNTIME_PHP;
+	file.layout.php = (struct php_layout){ .last = 80, .opcodes = 88, .file = 152 };
 	file.script.kind = SCRIPT_PHP;
 	look(at);
 	file.layout.kind = RUNTIME_PERL;
@@ -225,39 +235,48 @@ static const struct script_code *find(const struct process *in, const uint64_t w
 	return runtimes_find(runtimes, &in->identity, words);
 }
 
+static int64_t readings(void)
+{
+	return metric_get(&runtime_codes_read) + metric_get(&runtime_codes_gone) +
+	       metric_get(&runtime_codes_other);
+}
+
 /* Of the workers that one process forked, the first that runs a function is read. */
 static void workers_of_php_tell_one_another(void **state)
 {
 	const uint32_t pid = (uint32_t)getpid();
+	const int64_t later_ns = clock_monotonic_ns() + 1000 * CLOCK_NS_PER_S;
 	struct process workers[] = {
 		{ .identity = { 3, pid, 1 }, .parent_pid = 77, .image_of_parent = true },
 		{ .identity = { 4, pid, 1 }, .parent_pid = 77, .image_of_parent = true },
 		{ .identity = { 5, pid, 1 }, .parent_pid = 78, .image_of_parent = true },
 		{ .identity = { 6, pid, 1 }, .parent_pid = 77 },
 	};
-	uint64_t proof, words[2];
-	int64_t read;
+	uint64_t words[2];
+	int64_t before = readings();
 
 	(void)state;
-	function[0] = 1;
-	function[1] = (uintptr_t)&strlen_name;
-	proof = script_php_proof(function[1], 0, 0, 0, 0);
-	words[0] = (uintptr_t)function | proof << SCRIPT_PLACE_SHIFT;
-	words[1] = proof >> 32 << 32;
+	function[0] = 2;
+	function[1] = (uintptr_t)&function_name;
+	function[19] = (uintptr_t)&file_name;
+	function[20] = 20ull << 32 | 6;
+	words[0] = (uintptr_t)function | php_proof() << SCRIPT_PLACE_SHIFT;
+	words[1] = php_proof() >> 32 << 32;
 	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)
 		look_at_php(&workers[i]);
-	read = metric_get(&runtime_codes_read);
-	assert_non_null(find(&workers[0], words));
-	assert_int_equal(metric_get(&runtime_codes_read), read + 1);
+	assert_string_equal(find(&workers[0], words)->function, "buy");
+	assert_int_equal(readings(), before + 1);
 	function[0] = 0; /* it is gone */
-	assert_string_equal(find(&workers[1], words)->function, "strlen");
-	assert_int_equal(metric_get(&runtime_codes_read), read + 1);
+	assert_string_equal(find(&workers[1], words)->function, "buy");
+	assert_int_equal(readings(), before + 1);
 	assert_null(find(&workers[2], words));
 	assert_null(find(&workers[3], words));
-	/* What one has is its own. */
-	for (int i = 0; i < 2; i++)
-		runtimes_sweep(runtimes, clock_monotonic_ns());
-	assert_string_equal(find(&workers[1], words)->function, "strlen");
+	assert_int_equal(readings(), before + 3);
+	/* The one that told is not used any more, and forgotten. */
+	runtimes_note(runtimes, &workers[1].identity, words, 1, later_ns);
+	runtimes_sweep(runtimes, later_ns);
+	assert_null(runtimes_find(runtimes, &workers[0].identity, words));
+	assert_string_equal(find(&workers[1], words)->function, "buy");
 }
 
 /* Frames of a Java that cannot be asked yet are kept, and count as memory. */

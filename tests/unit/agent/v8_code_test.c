@@ -11,6 +11,7 @@
 #include "agent/runtime/code_memory.h"
 #include "agent/runtime/v8/v8_code.h"
 #include "agent/runtime/v8/v8_optimized.h"
+#include "base/mem.h"
 #include "fuzz/v8_layout_20.h"
 
 #define BASE 0x10000ull
@@ -603,6 +604,33 @@ static void optimized_code_that_makes_no_sense_has_no_functions(void **state)
 	check_place(&made, 15, 0, 0, 0);
 }
 
+/* It is read again more rarely while all of it stays. */
+static void a_place_is_the_same_if_all_functions_and_lines_are(void **state)
+{
+	struct made made;
+	struct v8_place *place, *again;
+
+	(void)state;
+	depth = 2;
+	place = read_deep_place(&made);
+	again = mem_calloc(1, v8_place_bytes(place));
+	memcpy(again, place, v8_place_bytes(place));
+	assert_true(place->count == 3 && v8_place_equals(place, again));
+	again->functions[place->count - 1].line++;
+	assert_false(v8_place_equals(place, again));
+	again->functions[place->count - 1].line--;
+	again->functions[0].shared += 8; /* as garbage is collected */
+	assert_false(v8_place_equals(place, again));
+	again->functions[0].shared -= 8;
+	again->is_cut = !again->is_cut;
+	assert_false(v8_place_equals(place, again));
+	again->is_cut = place->is_cut;
+	again->count--;
+	assert_false(v8_place_equals(place, again));
+	free(place);
+	free(again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -627,6 +655,7 @@ int main(void)
 		cmocka_unit_test_setup(the_proof_of_an_inlined_function_is_that_of_its_name, setup),
 		cmocka_unit_test_setup(by_pages_a_place_takes_few_reads, setup),
 		cmocka_unit_test_setup(optimized_code_that_makes_no_sense_has_no_functions, setup),
+		cmocka_unit_test_setup(a_place_is_the_same_if_all_functions_and_lines_are, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
