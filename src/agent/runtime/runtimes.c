@@ -975,15 +975,16 @@ int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
 static bool find_dotnet_code(const struct dotnet_process *dotnet, uint64_t address,
 			     struct runtimes_code *ret)
 {
-	const struct dotnet_function *function;
+	const struct dotnet_function *function = dotnet_process_find(dotnet, address);
 
-	if (!dotnet_process_has(dotnet, address))
+	if (!function)
+		function = dotnet_process_find_gone(dotnet, address);
+	if (!function && !dotnet_process_has(dotnet, address))
 		return false;
-	function = dotnet_process_find(dotnet, address);
 	ret->is_named = true;
 	if (function && function->name)
 		ret->function = function->name;
-	else if (dotnet_process_has_stub(dotnet, address))
+	else if (!function && dotnet_process_has_stub(dotnet, address))
 		ret->function = "[stub]";
 	else
 		ret->is_named = false;

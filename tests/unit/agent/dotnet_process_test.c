@@ -129,6 +129,14 @@ static void code_that_went_is_forgotten(void **state)
 	assert_int_equal(dotnet_process_lines(*state, &lines), 2);
 	assert_true(lines[0].is_gone);
 	assert_true(lines[1].is_gone);
+	/* It may have samples that have no name yet. */
+	assert_null(dotnet_process_find_gone(*state, DOTNET_START - 1));
+	assert_string_equal(dotnet_process_find_gone(*state, DOTNET_START)->name,
+			    "Shop.Cart.Total");
+	look(*state, 0);
+	assert_non_null(dotnet_process_find_gone(*state, DOTNET_START));
+	dotnet_process_forget(*state);
+	assert_null(dotnet_process_find_gone(*state, DOTNET_START));
 }
 
 static void another_method_at_the_place_is_told_from_the_first(void **state)

@@ -29,6 +29,8 @@
 #define NIBBLE_UNIT 4u
 #define HEADER_STUB_LAST 15u /* in place of a header: a kind of stub */
 
+#define GONE_MAX 4096u
+
 #define METHOD_KIND_MASK 7u
 #define METHOD_DYNAMIC 7u
 #define TOKEN_BITS 24u
@@ -54,6 +56,7 @@ struct dotnet_process {
 	uint64_t unwinds; /* of Mono, a variable */
 	struct dotnet_sections sections;
 	struct functions functions; /* by start */
+	struct functions gone;	    /* since dotnet_process_forget, without rows */
 	uint64_t code_bytes;
 	struct module *modules;
 	size_t modules_count, modules_capacity;
@@ -99,7 +102,9 @@ void dotnet_process_free(struct dotnet_process *process)
 		function_fini(&process->functions.items[i]);
 	for (size_t i = 0; i < process->images_count; i++)
 		dotnet_image_fini(&process->images[i]);
+	dotnet_process_forget(process);
 	free(process->functions.items);
+	free(process->gone.items);
 	free(process->images);
 	free(process->modules);
 	dotnet_sections_fini(&process->sections);
@@ -153,9 +158,22 @@ bool dotnet_process_is_nothing(const struct dotnet_process *process, uint64_t ad
 	return at < process->nothing_count && process->nothing[at] == address;
 }
 
+const struct dotnet_function *dotnet_process_find_gone(const struct dotnet_process *process,
+						       uint64_t address)
+{
+	for (size_t i = process->gone.count; i-- > 0;)
+		if (address - process->gone.items[i].start <
+		    process->gone.items[i].end - process->gone.items[i].start)
+			return &process->gone.items[i];
+	return NULL;
+}
+
 void dotnet_process_forget(struct dotnet_process *process)
 {
 	process->nothing_count = 0;
+	for (size_t i = 0; i < process->gone.count; i++)
+		function_fini(&process->gone.items[i]);
+	process->gone.count = 0;
 }
 
 /* ---- names ---- */
@@ -520,6 +538,20 @@ static void note_lines(struct dotnet_process *process, const struct dotnet_funct
 		code_lines_note(&process->lines, line);
 }
 
+/* What ran in it has samples that are not named yet. */
+static void keep_name(struct functions *gone, struct dotnet_function *function)
+{
+	free(function->rows);
+	function->rows = NULL;
+	function->rows_count = 0;
+	if (gone->count == GONE_MAX || !function->name) {
+		function_fini(function);
+		return;
+	}
+	mem_grow(gone->items, gone->count, gone->capacity);
+	gone->items[gone->count++] = *function;
+}
+
 static void remove_gone(struct dotnet_process *process)
 {
 	size_t count = 0;
@@ -534,7 +566,7 @@ static void remove_gone(struct dotnet_process *process)
 		}
 		note_lines(process, function);
 		process->code_bytes -= function->end - function->start;
-		function_fini(function);
+		keep_name(&process->gone, function);
 	}
 	process->functions.count = count;
 }
@@ -681,16 +713,24 @@ void dotnet_process_give_up_lines(struct dotnet_process *process)
 	code_lines_make(&process->lines, NULL, 0);
 }
 
-size_t dotnet_process_bytes(const struct dotnet_process *process)
+static size_t functions_bytes(const struct functions *functions)
 {
-	size_t bytes = sizeof(*process);
+	size_t bytes = 0;
 
-	for (size_t i = 0; i < process->functions.count; i++) {
-		const struct dotnet_function *function = &process->functions.items[i];
+	for (size_t i = 0; i < functions->count; i++) {
+		const struct dotnet_function *function = &functions->items[i];
 
 		bytes += sizeof(*function) + function->rows_count * sizeof(*function->rows) +
 			 (function->name ? strlen(function->name) : 0);
 	}
+	return bytes;
+}
+
+size_t dotnet_process_bytes(const struct dotnet_process *process)
+{
+	size_t bytes = sizeof(*process) + functions_bytes(&process->functions) +
+		       functions_bytes(&process->gone);
+
 	for (size_t i = 0; i < process->images_count; i++)
 		bytes += process->images[i].methods
 				 ? (size_t)process->images[i].functions_count * sizeof(uint32_t)

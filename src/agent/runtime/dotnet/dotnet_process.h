@@ -73,7 +73,11 @@ bool dotnet_process_has(const struct dotnet_process *process, uint64_t address);
 /* ... of no method's: a stub, or what an image has between its functions. */
 bool dotnet_process_has_stub(const struct dotnet_process *process, uint64_t address);
 
-/* True if a look found nothing at the address; dotnet_process_forget forgets that. */
+/* The last one that was there and is gone, as dynamic methods go; until dotnet_process_forget. */
+const struct dotnet_function *dotnet_process_find_gone(const struct dotnet_process *process,
+						       uint64_t address);
+
+/* True if a look found nothing at the address; until dotnet_process_forget. */
 bool dotnet_process_is_nothing(const struct dotnet_process *process, uint64_t address);
 void dotnet_process_forget(struct dotnet_process *process);
 
