@@ -208,10 +208,10 @@ struct scratch {
 	struct description known[WALK_MEMORIES];
 	struct staged_samples staged;
 	struct script script;
-	bool has_news;	    /* of the mappings of the process at hand */
-	bool has_code_news; /* of its generated code: there is some that nothing is known of */
-	bool owes_code_news; /* there was some too soon after other news */
-	__u64 woke_at_ns;   /* the reader, for such code */
+	bool has_news;	     /* of the mappings of the process at hand */
+	bool has_code_news;  /* of its generated code: there is some that nothing is known of */
+	bool owes_code_news; /* such code came too soon after other news: the next sample tells */
+	__u64 woke_at_ns;    /* the reader, for such code */
 } __attribute__((aligned(64)));
 
 /* Where the sample at hand is made: behind those that wait to be sent. */

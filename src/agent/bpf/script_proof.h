@@ -56,7 +56,7 @@ static inline __u64 script_long_proof(const __u64 *words)
 
 #define SCRIPT_LOST 64u /* a power of two */
 
-/* Which count has the copies of code with a long proof that were gone before they were read. */
+/* The index of the count, by proof, of copies that were gone before they were read. */
 static inline __u32 script_lost_place(__u64 proof)
 {
 	return (__u32)(proof >> 32) & (SCRIPT_LOST - 1);

@@ -116,14 +116,15 @@ struct script_seen {
 #define SCRIPT_HAD 65536u     /* a power of two: the functions that a host's processes often run */
 #define SCRIPT_HAD_NS_LOG2 38 /* copies that were had this long ago, some 5 min, are new again */
 
-/* See script_lost_place; counts are the kernel side's. */
+/* The count at script_lost_place. The program in the kernel has the counts; tests may have none. */
 #ifndef script_lost
 #define script_lost(proof) 0u
 #endif
 
 /*
- * Hashes of what samples had, so that the agent hears at once of what they had not: of all CPUs, as
- * on each alone most would be new for long. A wrong one, one in 65536, makes it hear later.
+ * Hashes of the code that samples had, so that the agent hears at once of code that none had. All
+ * CPUs share them: on each alone most code would be new for a long time. Two kinds of code have the
+ * same hash once in 65536 times; the agent then hears of the second one later.
  */
 static __u16 script_tags[SCRIPT_HAD];
 

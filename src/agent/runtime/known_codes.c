@@ -59,7 +59,7 @@ void known_codes_shrink(struct known_codes *codes, uint32_t window, size_t bytes
 			continue;
 		code = known_codes_add(&kept, old->key, old->proof);
 		*code = *old;
-		code->read_after = 1; /* what a place names may not be kept */
+		code->read_after = 1; /* the functions that a place names may not be kept */
 		old->code = (struct script_code){ 0 };
 		kept.bytes += script_code_bytes(&code->code);
 	}

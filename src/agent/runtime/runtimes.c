@@ -443,9 +443,9 @@ static const struct script_code *known_in_family(const struct runtimes *runtimes
 }
 
 /*
- * What PHP's functions in files are known by is what they say, in all workers of a pool: one that
- * another worker ran is not read again, and wakes nobody (script_process.family). Those in C are
- * known by where their names are.
+ * PHP functions in files are known by what they say, which is the same in all workers of a pool. So
+ * one that another worker ran is not read again, and wakes nobody (script_process.family).
+ * Functions in C are known by the addresses of their names, which may differ.
  */
 static bool is_told_by_family(const struct runtimes *runtimes, struct entry *entry,
 			      struct known_code *code)
@@ -646,7 +646,7 @@ static void take_lost_copy(const struct runtimes *runtimes, struct entry *entry,
 	entry->lost_copies++;
 	if (is_told_by_family(runtimes, entry, code) || code->lost++ >= COPIES_TRIED_MAX)
 		return;
-	/* By the proof as frames have it: see key_of. */
+	/* The proof as a frame has it, of which key_of took a part. */
 	runtimes->options.ask_for_copies(runtimes->options.context,
 					 (uint64_t)code->proof << 32 | code->key);
 }

@@ -58,7 +58,7 @@ const wanted = computed(() => {
 	/* Nothing is asked while nobody looks. */
 	if (!paneOpen.value || paneTab.value !== "source" || isLocal.value)
 		return "";
-	/* Another profile has another number for it, and only then is the selection brought after. */
+	/* A new profile numbers its functions anew; the selection follows it a moment later. */
 	const current = profile.peek();
 	return current && fn ? functionName(current, fn) : "";
 });
@@ -82,8 +82,8 @@ function show(next: Answer): void {
 const request = computed(() => JSON.stringify([wanted.value, what.value, query.value]));
 
 /*
- * Another function or query aborts what is under way. Other data of the same does not: on a slow
- * server a live page, whose data are others every few seconds, would never have an answer.
+ * Another function or query aborts what is under way. New data of the same does not: a live page
+ * has new data every few seconds, and on a slow server it would never have an answer.
  */
 effect(() => {
 	void request.value;
