@@ -78,8 +78,9 @@ static inline __u32 script_text_bytes(const __u64 *head)
 }
 
 /*
- * What a text of PHP says: its head, then its bytes. A longer one by its first bytes and the hash
- * that PHP keeps, or, where it keeps none, by its address.
+ * What a text of PHP says: its head, then its bytes. words: SCRIPT_TEXT_HEAD_WORDS and
+ * SCRIPT_TEXT_WORDS of them, whatever the length of the text. A longer one by its first bytes and
+ * the hash that PHP keeps, or, where it keeps none, by its address.
  */
 static inline __u64 script_text_proof(const __u64 *words, __u64 address)
 {

@@ -202,10 +202,10 @@ static void what_found_no_room_is_read_later(void **state)
 	assert_non_null(runtimes_find(runtimes, &process.identity, words));
 }
 
-/* A function of PHP's, as 8.2 has it, and its texts. */
+/* A function of PHP's, as 8.2 has it, and its texts, with room for all words of a proof. */
 struct php_text {
 	uint64_t references, hash, length;
-	char text[16];
+	char text[8 * SCRIPT_TEXT_WORDS];
 };
 static struct php_text function_name = { 1, 0, 3, "buy" }, file_name = { 1, 0, 10, "/srv/a.php" };
 static uint64_t function[22];
