@@ -5,7 +5,7 @@
  *     show-stack json_parse                 stacks with a function whose name contains that
  *     hide-stack function=~"epoll_.*"       not stacks with such a function
  *     show-from binary=nginx                stacks from the outermost frame in nginx on
- *     show-frame kind=cpython               only these frames, of all stacks
+ *     show-frame kind=cpython               of the stacks that are left, only these frames
  *     hide-frame binary^="libc.so",kind=native
  *
  * Several, separated by ';', apply together. A filter is an action and conditions on one frame,
