@@ -378,12 +378,14 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 	const struct process_identity *identity =
 		&tracker_process(&drain->tracker, process)->identity;
 	bool has_code = runtimes_has_code(drain->runtimes, identity);
+	const struct mapping *mapping = NULL;
 	uint64_t mapped = 0;
 
 	for (size_t i = 0; mappings && i < drain->key.stack.user_count; i++) {
-		const struct mapping *mapping = space_find(mappings, addresses[i]);
-		bool is_generated = mapping_is_generated(mapping);
+		bool is_generated;
 
+		mapping = space_find_near(mappings, mapping, addresses[i]);
+		is_generated = mapping_is_generated(mapping);
 		if (is_generated && !mapped)
 			mapped = files_mapped(drain, process, mappings);
 		if (is_generated)

@@ -8,6 +8,7 @@
 #include "agent/describe/greenlet.h"
 #include "agent/describe/labels.h"
 #include "agent/describe/perl_loops.h"
+#include "agent/describe/recent_frames.h"
 #include "agent/describe/script_frames.h"
 #include "agent/describe/text.h"
 #include "agent/describe/vdso.h"
@@ -49,6 +50,7 @@ struct builder {
 	uint32_t *process_labels; /* by tracker index; TABLES_FULL = not yet made */
 	struct moment *moments;	  /* of the report at hand: room for all times of the window */
 	uint32_t moments_count;
+	struct recent_frames *recent;
 };
 
 static METRIC_COUNTER(samples_left_out, "firn_agent_left_out_samples_total", "",
@@ -174,21 +176,51 @@ static uint32_t file_frame(struct builder *builder, const struct binary *binary,
 	return tables_frame(builder->tables, &frame);
 }
 
-static uint32_t user_frame(struct builder *builder, const struct process *process,
-			   const struct space *space, uint64_t address)
-{
-	const struct mapping *mapping = space_find(space, address);
-	uint64_t offset = mapping ? address - mapping->start + mapping->offset : 0;
+/* The user half of a stack. */
+struct user_half {
+	const struct process *process;
+	const struct space *space;
+	const struct counted *stack;
+	const uint64_t *addresses, *script;
+	size_t script_count;		    /* frames of the interpreter, two words each */
+	uint32_t frames[SAMPLE_FRAMES_MAX]; /* SCRIPT_NO_FRAME = to be made */
+	bool loops[SAMPLE_FRAMES_MAX];
+	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
+	bool is_problem_told;
+	struct splice_step steps[SPLICE_STEPS_MAX];
+};
 
+static struct recent_place native_place(const struct user_half *half, size_t index)
+{
+	return (struct recent_place){ half->space, { half->addresses[index] } };
+}
+
+static uint32_t user_frame(struct builder *builder, const struct user_half *half, size_t index)
+{
+	const struct process *process = half->process;
+	uint64_t address = half->addresses[index], offset;
+	const struct mapping *mapping;
+	uint32_t frame;
+
+	if (half->frames[index] != SCRIPT_NO_FRAME)
+		return half->frames[index];
+	mapping = space_find(half->space, address);
+	offset = mapping ? address - mapping->start + mapping->offset : 0;
 	if (mapping && mapping->kind == MAPPING_VDSO)
 		return vdso_frame(builder, offset);
-	if (builder->window->runtimes && !mapping_is_elf(mapping, address)) {
-		uint32_t frame = script_code_frame(builder->tables, builder->window->runtimes,
-						   &process->identity, address);
+	if (mapping_is_elf(mapping, address)) {
+		const struct recent_place place = native_place(half, index);
 
-		if (frame != SCRIPT_NO_FRAME)
-			return frame;
+		frame = file_frame(builder, mapping->binary, offset);
+		recent_frames_put(builder->recent, &place, frame, half->loops[index]);
+		return frame;
 	}
+	frame = builder->window->runtimes
+			? script_code_frame(builder->tables, builder->window->runtimes,
+					    &process->identity, address)
+			: SCRIPT_NO_FRAME;
+	if (frame != SCRIPT_NO_FRAME)
+		return frame;
 	if (mapping_is_generated(mapping))
 		return generated_frame(builder, process, address);
 	return file_frame(builder, mapping->binary, offset);
@@ -200,19 +232,6 @@ static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame
 	assert(node != TABLES_FULL); /* counts are bounded far below */
 	return node;
 }
-
-/* The user half of a stack. */
-struct user_half {
-	const struct process *process;
-	const struct space *space;
-	const struct counted *stack;
-	const uint64_t *addresses, *script;
-	size_t script_count; /* frames of the interpreter, two words each */
-	bool loops[SAMPLE_FRAMES_MAX];
-	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
-	bool is_problem_told;
-	struct splice_step steps[SPLICE_STEPS_MAX];
-};
 
 static bool is_complete(const struct counted *stack)
 {
@@ -245,10 +264,15 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 		.script = counts_script_words(builder->window->counts, stack),
 		.script_count = stack->script_words / 2,
 	};
+	const struct mapping *mapping = NULL;
 
 	for (size_t i = 0; i < stack->user_count; i++) {
-		const struct mapping *mapping = space_find(half.space, half.addresses[i]);
+		const struct recent_place place = native_place(&half, i);
 
+		if (recent_frames_find(builder->recent, &place, &half.frames[i], &half.loops[i]))
+			continue;
+		half.frames[i] = SCRIPT_NO_FRAME;
+		mapping = space_find_near(half.space, mapping, half.addresses[i]);
 		/* Code that PHP's and LuaJIT's compilers made runs in the loop's own frame. */
 		half.loops[i] = has_code_in_loop(stack) && mapping_is_generated(mapping)
 					? true
@@ -273,7 +297,7 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 			   size_t index)
 {
 	uint64_t address = half->addresses[index];
-	uint32_t frame = user_frame(builder, half->process, half->space, address);
+	uint32_t frame = user_frame(builder, half, index);
 	const struct runtime_file *file;
 
 	if (frame == builder->anonymous &&
@@ -303,7 +327,8 @@ static bool add_v8_place(struct builder *builder, uint32_t *node, const struct u
 	if (half->stack->script_kind != SCRIPT_V8 || half->natives[native] != SPLICE_GENERATED)
 		return false;
 	count = script_v8_frames(builder->tables, builder->window->runtimes,
-				 &half->process->identity, words, half->addresses[native], frames);
+				 &half->process->identity, words, half->addresses[native],
+				 builder->recent, frames);
 	for (size_t i = 0; i < count; i++)
 		*node = add_frame(builder, *node, frames[i]);
 	return count > 0;
@@ -333,9 +358,9 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 		return add_lua(builder, node, half, words, outer);
 	if (add_v8_place(builder, &node, half, words))
 		return node;
-	frame = script_frame_of(builder->tables, builder->window->runtimes,
-				&half->process->identity,
-				(enum script_kind)half->stack->script_kind, words, outer);
+	frame = script_frame_of(
+		builder->tables, builder->window->runtimes, &half->process->identity,
+		(enum script_kind)half->stack->script_kind, words, outer, builder->recent);
 	if (frame != SCRIPT_NO_FRAME)
 		return add_frame(builder, node, frame);
 	return half->natives[native] == SPLICE_GENERATED ? add_native(builder, node, half, native)
@@ -574,6 +599,7 @@ void batch_build(struct tables *tables, const struct batch_window *window)
 	struct line *lines = mem_new_array(struct line, count + 1);
 	struct builder builder = { .tables = tables, .window = window };
 
+	builder.recent = mem_new(struct recent_frames);
 	builder.group = on_cpu_group(&builder);
 	builder.anonymous = named_frame(&builder, FRAME_NATIVE, string(&builder, "[anon]"),
 					(struct slice){ 0 });
@@ -598,5 +624,6 @@ void batch_build(struct tables *tables, const struct batch_window *window)
 	add_reports(&builder, lines, count);
 	free(builder.process_labels);
 	free(builder.moments);
+	free(builder.recent);
 	free(lines);
 }

@@ -244,21 +244,11 @@ static uint32_t v8_other_frame(struct tables *tables, const struct runtimes *run
 	return tables_frame(tables, &frame);
 }
 
-uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
-			 const struct process_identity *identity, enum script_kind kind,
-			 const uint64_t *words, const uint64_t *outer)
+static uint32_t code_frame(struct tables *tables, const struct runtimes *runtimes,
+			   const struct process_identity *identity, enum script_kind kind,
+			   const struct script_code *code, const uint64_t *words,
+			   const uint64_t *outer)
 {
-	const struct script_code *code;
-
-	if (words[0] & SCRIPT_IS_CUT)
-		return cut_frame(tables, kind, words[1]);
-	if (kind == SCRIPT_V8 && words[0] & SCRIPT_IS_MARK)
-		return v8_other_frame(tables, runtimes, identity, words[1]);
-	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
-	runtime_metrics_count(runtime_of(kind),
-			      code ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
-	if (!code)
-		return nameless_frame(tables, kind);
 	if (kind == SCRIPT_RUBY)
 		return ruby_frame(tables, runtimes, identity, code, (int32_t)(uint32_t)words[1],
 				  outer);
@@ -269,6 +259,44 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 	return *code->file || kind != SCRIPT_V8
 		       ? named_frame(tables, kind, code, (int32_t)(uint32_t)words[1])
 		       : SCRIPT_NO_FRAME;
+}
+
+/* All that code_frame looks at. */
+static struct recent_place place_of(const struct process_identity *identity, enum script_kind kind,
+				    const uint64_t *words, const uint64_t *outer)
+{
+	bool has_outer = outer && (kind == SCRIPT_RUBY || kind == SCRIPT_PUC);
+
+	return (struct recent_place){
+		identity, { words[0], words[1], has_outer ? outer[0] : 0, has_outer ? outer[1] : 0 }
+	};
+}
+
+uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, enum script_kind kind,
+			 const uint64_t *words, const uint64_t *outer, struct recent_frames *recent)
+{
+	const struct recent_place place = place_of(identity, kind, words, outer);
+	const struct script_code *code;
+	uint32_t frame;
+	bool is_loop;
+
+	if (words[0] & SCRIPT_IS_CUT)
+		return cut_frame(tables, kind, words[1]);
+	if (kind == SCRIPT_V8 && words[0] & SCRIPT_IS_MARK)
+		return v8_other_frame(tables, runtimes, identity, words[1]);
+	if (recent_frames_find(recent, &place, &frame, &is_loop)) {
+		runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_NAMED);
+		return frame;
+	}
+	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
+	runtime_metrics_count(runtime_of(kind),
+			      code ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
+	if (!code)
+		return nameless_frame(tables, kind);
+	frame = code_frame(tables, runtimes, identity, kind, code, words, outer);
+	recent_frames_put(recent, &place, frame, false);
+	return frame;
 }
 
 /* What has no script is V8's own: its caller stands for it. */
@@ -300,9 +328,10 @@ static bool is_same_function(const struct v8_function *function, const uint64_t 
  */
 static size_t other_function_frames(struct tables *tables, const struct runtimes *runtimes,
 				    const struct process_identity *identity, const uint64_t *words,
-				    uint32_t ret[2])
+				    struct recent_frames *recent, uint32_t ret[2])
 {
-	uint32_t frame = script_frame_of(tables, runtimes, identity, SCRIPT_V8, words, NULL);
+	uint32_t frame =
+		script_frame_of(tables, runtimes, identity, SCRIPT_V8, words, NULL, recent);
 
 	if (frame == SCRIPT_NO_FRAME)
 		return 0;
@@ -313,7 +342,8 @@ static size_t other_function_frames(struct tables *tables, const struct runtimes
 
 size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			const struct process_identity *identity, const uint64_t *words,
-			uint64_t address, uint32_t ret[SCRIPT_V8_FRAMES_MAX])
+			uint64_t address, struct recent_frames *recent,
+			uint32_t ret[SCRIPT_V8_FRAMES_MAX])
 {
 	const struct v8_place *place =
 		runtimes ? runtimes_find_place(runtimes, identity, address) : NULL;
@@ -322,7 +352,7 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 	if (!place || !place->count)
 		return 0;
 	if (!is_same_function(&place->functions[0], words))
-		return other_function_frames(tables, runtimes, identity, words, ret);
+		return other_function_frames(tables, runtimes, identity, words, recent, ret);
 	for (size_t i = 0; i < place->count; i++) {
 		if (i == 1 && place->is_cut)
 			ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_TOO_DEEP);

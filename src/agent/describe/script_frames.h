@@ -6,6 +6,7 @@
 #ifndef FIRN_AGENT_DESCRIBE_SCRIPT_FRAMES_H
 #define FIRN_AGENT_DESCRIBE_SCRIPT_FRAMES_H
 
+#include "agent/describe/recent_frames.h"
 #include "agent/procs/process.h"
 #include "agent/runtime/hotspot/java_frames.h"
 #include "agent/runtime/lua/lua_code.h"
@@ -22,7 +23,8 @@
  */
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, enum script_kind kind,
-			 const uint64_t *words, const uint64_t *outer);
+			 const uint64_t *words, const uint64_t *outer,
+			 struct recent_frames *recent);
 
 /*
  * The frames of a piece of a Java runtime's code, by its two words: a method and those that it is
@@ -38,7 +40,8 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
  */
 size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 			const struct process_identity *identity, const uint64_t *words,
-			uint64_t address, uint32_t ret[SCRIPT_V8_FRAMES_MAX]);
+			uint64_t address, struct recent_frames *recent,
+			uint32_t ret[SCRIPT_V8_FRAMES_MAX]);
 
 /*
  * The functions of a frame of LuaJIT: one, all those that a trace has made one, or none, where it

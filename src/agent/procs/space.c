@@ -204,6 +204,15 @@ const struct mapping *space_find(const struct space *space, uint64_t address)
 	return neighbour ? neighbour : mapping;
 }
 
+const struct mapping *space_find_near(const struct space *space, const struct mapping *near,
+				      uint64_t address)
+{
+	if (near && near->kind != MAPPING_ANONYMOUS && address >= near->start &&
+	    address < near->end)
+		return near;
+	return space_find(space, address);
+}
+
 bool mapping_is_elf(const struct mapping *mapping, uint64_t address)
 {
 	uint64_t unused;

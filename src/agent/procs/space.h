@@ -81,6 +81,13 @@ size_t space_bytes(const struct space *space);
  */
 const struct mapping *space_find(const struct space *space, uint64_t address);
 
+/*
+ * The same, sooner where it is the mapping `near` of this list, which may be NULL: neighbours in a
+ * stack often lie in the same file.
+ */
+const struct mapping *space_find_near(const struct space *space, const struct mapping *near,
+				      uint64_t address);
+
 /* Code in no file (NULL), or in a file that turned out to be no ELF: the process made it. */
 bool mapping_is_generated(const struct mapping *mapping);
 

@@ -419,9 +419,13 @@ static void describe(struct tracker *tracker, uint32_t index, uint64_t cgroup_id
 
 static bool has_all(const struct space *space, const uint64_t *addresses, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!space_find(space, addresses[i]))
+	const struct mapping *mapping = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		mapping = space_find_near(space, mapping, addresses[i]);
+		if (!mapping)
 			return false;
+	}
 	return true;
 }
 
@@ -456,6 +460,7 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 			const uint64_t *addresses, size_t count, int64_t now_ns)
 {
 	struct process *process = tracker->items[index];
+	const struct mapping *mapping = NULL;
 	const struct space *space;
 	bool wait = false;
 
@@ -466,8 +471,7 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 		look_at_files(tracker, process, false, now_ns);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct mapping *mapping = space_find(space, addresses[i]);
-
+		mapping = space_find_near(space, mapping, addresses[i]);
 		if (!mapping || !mapping->binary)
 			continue;
 		binaries_add_frame(&tracker->binaries, mapping->binary);

@@ -454,6 +454,54 @@ static void changed_mappings_do_not_touch_samples_from_before(void **state)
 	assert_int_equal(fixture->view.values[1], 4);
 }
 
+/* A file whose code has addresses of its own, so that frames say which was taken. */
+static void fill_elf(struct fixture *fixture, struct binary *binary, const char *path,
+		     uint64_t address)
+{
+	struct elf_info *elf = mem_new(struct elf_info);
+
+	elf->segments[0] = (struct elf_segment){ .address = address,
+						 .file_bytes = 0x10000,
+						 .memory_bytes = 0x10000,
+						 .executable = true };
+	elf->segments_count = 1;
+	binaries_fill(&fixture->tracker.binaries, binary, 1, open("/dev/null", O_RDONLY), elf, path,
+		      1);
+}
+
+/* Frames recur in a window's stacks; what was at an address in another list is another frame. */
+static void frames_that_recur_are_of_their_list(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "plugins");
+	struct binary *first, *second;
+
+	sample.head.at_ns = 100;
+	first = map_file(fixture, &sample, 0x2000, 0x3000, 0, 7);
+	sample.head.at_ns = 200;
+	second = map_file(fixture, &sample, 0x2000, 0x3000, 0x5000, 8);
+	fill_elf(fixture, first, "/first.so", 0x10000);
+	fill_elf(fixture, second, "/second.so", 0x70000);
+	add_user(&sample, 0x2345);
+	for (int i = 0; i < 4; i++) {
+		sample.head.at_ns = i % 2 ? 200 : 100;
+		count(fixture, &sample, 1);
+		add_user(&sample, 0x2400);
+	}
+	build(fixture);
+	assert_int_equal(fixture->view.rows_count, 4);
+	for (uint32_t row = 0; row < 4; row++) {
+		static const char *const expected[] = {
+			"/first.so!@10345",
+			"/second.so!@75400;/second.so!@75345",
+			"/first.so!@10400;/first.so!@10400;/first.so!@10345",
+			"/second.so!@75400;/second.so!@75400;/second.so!@75400;/second.so!@75345",
+		};
+
+		assert_stack(&fixture->view, row, expected[row]);
+	}
+}
+
 static void executable_of_an_ended_process_is_its_first_mapping(void **state)
 {
 	struct fixture *fixture = *state;
@@ -663,6 +711,7 @@ int main(void)
 		TEST(unopened_files_give_file_offsets),
 		TEST(files_without_a_path_are_named_unknown),
 		TEST(changed_mappings_do_not_touch_samples_from_before),
+		TEST(frames_that_recur_are_of_their_list),
 		TEST(executable_of_an_ended_process_is_its_first_mapping),
 		cmocka_unit_test(hidden_kernel_addresses_are_explained),
 		cmocka_unit_test(modules_that_moved_are_noticed),

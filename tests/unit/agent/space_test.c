@@ -75,6 +75,29 @@ static void addresses_are_found(void **state)
 	space_unref(space);
 }
 
+/* Whatever mapping the address before was in. */
+static void addresses_are_found_near_others(void **state)
+{
+	struct fixture *fixture = *state;
+	struct space *space;
+
+	spaces_begin(&fixture->spaces);
+	add(fixture, 0x1000, 0x2000, 0x7000, 1);
+	add(fixture, 0x2000, 0x3000, 0, 2);
+	add(fixture, 0x5000, 0x6000, 0, 0);
+	space = end(fixture);
+	for (uint64_t address = 0; address < 0x7000; address += 0x7ff) {
+		const struct mapping *expected = space_find(space, address);
+
+		assert_ptr_equal(space_find_near(space, NULL, address), expected);
+		for (uint32_t i = 0; i < space->count; i++)
+			assert_ptr_equal(space_find_near(space, &space->mappings[i], address),
+					 expected);
+	}
+	assert_null(space_find_near(NULL, NULL, 0x1000));
+	space_unref(space);
+}
+
 static void equal_lists_are_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -235,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(addresses_are_found),
+		TEST(addresses_are_found_near_others),
 		TEST(equal_lists_are_one),
 		TEST(bad_mappings_are_left_out),
 		TEST(what_a_cut_list_does_not_touch_is_kept),
