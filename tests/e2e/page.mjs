@@ -17,12 +17,24 @@ export const launch = (...more) => chromium.launch({ executablePath: BROWSER, ar
 
 /* However busy the machine is. */
 const PATIENCE_MS = Number(process.env.FIRN_PATIENCE_MS ?? 100_000);
+/* Of a page's text in a failure, and how long it is waited for. */
+const SEEN_MAX = 3_000;
+const SEEN_MS = 10_000;
 
 let browser;
 before(async () => {
 	browser = await launch();
 });
 after(() => browser?.close());
+
+/* What a reader sees of the page, in words: a failed wait does not say what was there in place of it. */
+async function seen(page, complaints) {
+	const text = await Promise.race([
+		page.evaluate(() => `${location.href}\n${document.body.innerText}`).catch(String),
+		new Promise((resolve) => setTimeout(resolve, SEEN_MS, "(it does not answer)")),
+	]);
+	return [text.slice(0, SEEN_MAX), ...complaints].join("\n");
+}
 
 /* Runs `work` on a fresh page (own storage); then checks that nothing was complained about. */
 export async function withPage(options, work) {
@@ -43,6 +55,8 @@ export async function withPage(options, work) {
 	try {
 		await work(page, complaints);
 		assert.deepEqual(complaints, []);
+	} catch (error) {
+		throw new Error(`${error.message}\nThe page then:\n${await seen(page, complaints)}`, { cause: error });
 	} finally {
 		await context.close();
 	}
