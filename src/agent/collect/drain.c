@@ -721,6 +721,14 @@ static bool is_table_coming(void *context, const struct file_key *key)
 	return unwind_loader_hurry(drain->loader, key) || (binary && binary->asked);
 }
 
+static bool is_table_lost(void *context, const struct file_key *key)
+{
+	struct drain *drain = context;
+	const struct binary *binary = binaries_find(&drain->tracker.binaries, key);
+
+	return binary && binary_cannot_be_opened(binary);
+}
+
 /* A share of the memory, so that what this host runs fits; it is taken when it is needed. */
 static uint64_t table_memory(const struct drain *drain)
 {
@@ -785,11 +793,11 @@ static int start_sampling(struct drain *drain, struct err *err)
 		code = start_loader(drain, err);
 	if (code)
 		return code;
-	late_samples_init(&drain->late,
-			  &(struct second_walk_source){ find_tables, chunk_fd, is_table_coming,
-							sampler_maps(drain->sampler).space_versions,
-							drain },
-			  drain->options.sampler.frequency_hz);
+	late_samples_init(
+		&drain->late,
+		&(struct second_walk_source){ find_tables, chunk_fd, is_table_coming, is_table_lost,
+					      sampler_maps(drain->sampler).space_versions, drain },
+		drain->options.sampler.frequency_hz);
 	put_known_jvms(drain);
 	warm_up(drain);
 	expect_samples(drain, drain->options.sampler.frequency_hz);

@@ -136,6 +136,13 @@ static bool is_waiting_for_table(struct late_samples *late, const struct late_sa
 	return is;
 }
 
+/* What is not there yet will be. */
+static void say_lost(const struct late_samples *late, struct sample *sample)
+{
+	if (sample->user_end == STACK_TABLE_PENDING && second_walk_has_lost_table(late->walk))
+		sample->user_end = STACK_TABLE_FAILED;
+}
+
 static bool walk_one(struct late_samples *late, struct late_sample *item,
 		     const struct late_samples_user *user, int64_t now_ns)
 {
@@ -152,6 +159,8 @@ static bool walk_one(struct late_samples *late, struct late_sample *item,
 	late->coming += item->is_table_missing;
 	if (!is_done && (!is_last || (item->is_table_missing && waited_ns < LATE_COMING_NS)))
 		return false;
+	if (!is_done)
+		say_lost(late, item->sample);
 	metric_add(is_done ? &walks_done : &walks_late, 1);
 	item->sample->head.flags &= ~(uint32_t)SAMPLE_HAS_STACK;
 	user->done(user->context, item->sample, space);

@@ -73,6 +73,7 @@ struct second_walk {
 	struct binary_tables tables;  /* found last */
 	bool is_table_coming;	      /* one that this walk lacked: */
 	struct file_key coming;	      /* the first */
+	bool is_table_lost;	      /* one that will not be made */
 	struct space_head space_head; /* of the list at hand */
 	struct space_part space_part; /* the mapping found last, or none */
 	struct sample sample;	      /* as the walk makes it */
@@ -119,7 +120,9 @@ static const struct binary_tables *walk_tables(const struct file_key *file, __u6
 	(void)now_ns;
 	if (source->find_tables(source->context, file, &walking->tables))
 		return &walking->tables;
-	if (source->is_coming(source->context, file) && !walking->is_table_coming) {
+	if (!source->is_coming(source->context, file)) {
+		walking->is_table_lost |= source->is_lost(source->context, file);
+	} else if (!walking->is_table_coming) {
 		walking->is_table_coming = true;
 		walking->coming = *file;
 	}
@@ -276,6 +279,11 @@ bool second_walk_missing(const struct second_walk *second, struct file_key *ret)
 	return second->is_table_coming;
 }
 
+bool second_walk_has_lost_table(const struct second_walk *second)
+{
+	return second->is_table_lost && !second->is_table_coming;
+}
+
 bool second_walk_is_coming(struct second_walk *second, const struct file_key *file)
 {
 	const struct second_walk_source *source = &second->source;
@@ -306,7 +314,7 @@ static enum stack_end walk_stack(struct second_walk *second, const struct stack_
 	struct walk_owner nobody = { 0 }; /* nothing is kept from one stack to the next */
 	bool on;
 
-	second->is_table_coming = false;
+	second->is_table_coming = second->is_table_lost = false;
 	walk_own(walk, &nobody);
 	walk_start(walk);
 	walk->pc = stack->pc;

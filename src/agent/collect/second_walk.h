@@ -31,6 +31,8 @@ struct second_walk_source {
 	int (*chunk_fd)(void *context, uint32_t index);
 	/* Whether a file that has no entry is being opened, or its table made. */
 	bool (*is_coming)(void *context, const struct file_key *file);
+	/* Whether the file of one that is not being made could not be opened. */
+	bool (*is_lost)(void *context, const struct file_key *file);
 	const uint32_t *removals; /* see above; NULL: none */
 	void *context;
 };
@@ -54,6 +56,9 @@ bool second_walk_run(struct second_walk *second, const struct stack_record *stac
 /* The first file whose table the last walk lacked although it is being made; false: there is none.
  */
 bool second_walk_missing(const struct second_walk *second, struct file_key *ret);
+
+/* Whether the last walk lacked a table whose file could not be opened, and none that is coming. */
+bool second_walk_has_lost_table(const struct second_walk *second);
 
 /* Whether it is being made still. */
 bool second_walk_is_coming(struct second_walk *second, const struct file_key *file);

@@ -196,6 +196,11 @@ static void put_off(struct binary *binary, int64_t now_ns)
 	binary->try_again_at_ns = now_ns + binary->try_interval_ns;
 }
 
+bool binary_cannot_be_opened(const struct binary *binary)
+{
+	return !binary->opened && !binary->asked && binary->try_interval_ns;
+}
+
 static void announce(struct binaries *binaries, struct binary *binary)
 {
 	struct binary_news *news;

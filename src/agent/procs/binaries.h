@@ -95,6 +95,9 @@ void binary_unref(struct binary *binary, int64_t now_ns);
 /* True if the file is needed: never looked at, or for its unwind table, or to be announced. */
 bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary);
 
+/* It was tried, in vain, and is not being tried. */
+bool binary_cannot_be_opened(const struct binary *binary);
+
 /*
  * Takes the open file of process `pid` and what its headers say (NULL: it is no ELF file), and
  * hands it to who waits for it.

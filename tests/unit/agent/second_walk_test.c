@@ -26,7 +26,7 @@
 static struct {
 	int chunk_fd;
 	struct table_segment segment;
-	bool has_library, removes, is_coming;
+	bool has_library, removes, is_coming, is_lost;
 	unsigned asked;
 	uint32_t removals;
 	struct binary program, library;
@@ -62,8 +62,15 @@ static bool is_coming(void *context, const struct file_key *file)
 	return world.is_coming;
 }
 
-static const struct second_walk_source source = { find_tables, chunk_fd, is_coming, &world.removals,
-						  NULL };
+static bool is_lost(void *context, const struct file_key *file)
+{
+	(void)context;
+	assert_int_equal(file->inode, world.library.key.inode);
+	return world.is_lost;
+}
+
+static const struct second_walk_source source = { find_tables, chunk_fd,	is_coming,
+						  is_lost,     &world.removals, NULL };
 
 #define BY_POINTER (LIBRARY + 0x500) /* in the line whose frames are left by rbp */
 #define CLONE (LIBRARY + 0x600)	     /* in the line of a system call that makes a thread */
@@ -551,6 +558,21 @@ static void a_sample_waits_no_longer_than_it_may(void **state)
 	late_samples_free(&late);
 }
 
+static void a_table_whose_file_is_gone_is_not_called_pending(void **state)
+{
+	struct late_samples late;
+
+	(void)state;
+	memset(&done, 0, sizeof(done));
+	world.is_lost = true;
+	late_samples_init(&late, &source, 19);
+	assert_true(arrive(&late));
+	late_samples_walk(&late, &user, 1000 + LATE_WAIT_NS);
+	assert_int_equal(done.count, 1);
+	assert_int_equal(done.end, STACK_TABLE_FAILED);
+	late_samples_free(&late);
+}
+
 /* However long it takes where other programs want the CPUs too. */
 static void a_table_that_is_being_made_is_waited_for(void **state)
 {
@@ -646,6 +668,7 @@ int main(void)
 		TEST(unsound_records_are_refused),
 		TEST(a_sample_waits_for_its_table),
 		TEST(a_sample_waits_no_longer_than_it_may),
+		TEST(a_table_whose_file_is_gone_is_not_called_pending),
 		TEST(a_table_that_is_being_made_is_waited_for),
 		TEST(a_sample_without_its_stack_does_not_wait),
 		TEST(memory_is_bounded),
