@@ -265,11 +265,13 @@ static uint32_t code_frame(struct tables *tables, const struct runtimes *runtime
 static struct recent_place place_of(const struct process_identity *identity, enum script_kind kind,
 				    const uint64_t *words, const uint64_t *outer)
 {
-	bool has_outer = outer && (kind == SCRIPT_RUBY || kind == SCRIPT_PUC);
+	struct recent_place place = { identity, { words[0], words[1] } };
 
-	return (struct recent_place){
-		identity, { words[0], words[1], has_outer ? outer[0] : 0, has_outer ? outer[1] : 0 }
-	};
+	if (outer && (kind == SCRIPT_RUBY || kind == SCRIPT_PUC)) {
+		place.words[2] = outer[0];
+		place.words[3] = outer[1];
+	}
+	return place;
 }
 
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
