@@ -212,7 +212,8 @@ static uint32_t user_frame(struct builder *builder, const struct user_half *half
 		const struct recent_place place = native_place(half, index);
 
 		frame = file_frame(builder, mapping->binary, offset);
-		recent_frames_put(builder->recent, &place, frame, half->loops[index]);
+		/* half->loops has what the stack makes of it. */
+		recent_frames_put(builder->recent, &place, frame, script_is_loop(mapping, address));
 		return frame;
 	}
 	frame = builder->window->runtimes
