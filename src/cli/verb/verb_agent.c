@@ -290,11 +290,14 @@ static int preview(const struct agent_verb_options *values, struct err *err)
 	return rc;
 }
 
-/* TLS unless it is declined, or nobody is in between. */
+/* TLS unless it is declined, or nobody is in between and no certificate asks for it. */
 static void complete_access(struct agent_verb_options *values)
 {
-	values->access.tls = !values->remote_store_insecure &&
-			     !net_address_is_loopback(values->remote_store_address);
+	bool has_certificates = values->access.ca_file || values->access.cert_file;
+
+	values->access.tls =
+		!values->remote_store_insecure &&
+		(has_certificates || !net_address_is_loopback(values->remote_store_address));
 	values->access.token = values->bearer_token;
 	if (!values->bearer_token)
 		client_flags_complete(&values->access);
