@@ -87,7 +87,7 @@ int debuginfod_source(struct debuginfod *debuginfod, struct slice build_id, stru
 		      int64_t until_ns, struct strbuf *out, struct strbuf *why, struct err *err)
 {
 	struct strbuf name = { 0 }, none = { 0 };
-	bool has_failed = atomic_load(&debuginfod->paused), is_miss;
+	bool has_failed = false, is_miss;
 	int rc = 0;
 
 	(void)err;
@@ -100,11 +100,13 @@ int debuginfod_source(struct debuginfod *debuginfod, struct slice build_id, stru
 	is_miss = debuginfod_read_miss(debuginfod, strbuf_text(&none));
 	if (debuginfod_read_source(debuginfod, strbuf_text(&name), out))
 		rc = FOUND;
-	for (size_t i = 0;
-	     !rc && !is_miss && !atomic_load(&debuginfod->paused) && i < debuginfod->urls_count;
-	     i++) {
+	for (size_t i = 0; !rc && !is_miss && i < debuginfod->urls_count; i++) {
 		struct err one;
 
+		if (atomic_load(&debuginfod->paused)) {
+			has_failed = true;
+			break;
+		}
 		rc = fetch_source(debuginfod, i, build_id, path,
 				  debuginfod_share(debuginfod, i, until_ns), out, &one);
 		if (rc == FOUND) {

@@ -34,10 +34,16 @@ struct world {
 	const char *used; /* the build id that take_used says yes to */
 };
 
+/* Paused when this thread looks at the clock the next time. */
+static _Thread_local struct debuginfod *paused_soon;
+
 static int64_t world_clock(void *context)
 {
 	const struct world *world = context;
 
+	if (paused_soon)
+		debuginfod_pause(paused_soon, true);
+	paused_soon = NULL;
 	return world->now_ns;
 }
 
@@ -802,6 +808,28 @@ static void what_servers_do_not_have_is_remembered_within_bounds(void **state)
 	assert_int_equal(count_misses(world), MISSES_MAX / 4 * 3);
 }
 
+/* No server was asked, so none has said that it does not have the file. */
+static void a_pause_before_any_server_was_asked_is_no_answer(void **state)
+{
+	static const char *const urls[] = { "http://127.0.0.1:1" };
+	struct world *world = *state;
+	struct strbuf text = { 0 }, why = { 0 };
+	char id[41];
+
+	world->options.debuginfod_urls = urls;
+	world->options.debuginfod_urls_count = 1;
+	open_world(world);
+	paused_soon = atomic_load(&world->debuginfo->debuginfod);
+	assert_int_equal(debuginfod_source(paused_soon, id_of(1, id), SLICE_LITERAL("/src/main.c"),
+					   INT64_MAX, &text, &why, NULL),
+			 0);
+	assert_null(paused_soon);
+	assert_null(strstr(strbuf_text(&why), "no debuginfod server has it"));
+	assert_int_equal(count_misses(world), 0);
+	strbuf_free(&text);
+	strbuf_free(&why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -826,6 +854,7 @@ int main(void)
 		TEST(local_sources_stay_in_their_folder),
 		TEST(local_sources_may_have_to_be_for_everyone),
 		TEST(what_servers_do_not_have_is_remembered_within_bounds),
+		TEST(a_pause_before_any_server_was_asked_is_no_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
