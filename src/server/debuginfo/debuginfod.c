@@ -479,9 +479,21 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 	return 0;
 }
 
+/* Servers that could not be reached, and files that could not be fetched, are asked for again. */
+static void forget_failures(struct debuginfod *debuginfod)
+{
+	for (size_t i = 0; i < debuginfod->urls_count; i++)
+		atomic_store(&debuginfod->down_until_ns[i], 0);
+	for (size_t i = 0; i < debuginfod->asked_count; i++)
+		if (debuginfod->asked[i].state == FAILED)
+			debuginfod->asked[i].again_ns = 0;
+}
+
 void debuginfod_pause(struct debuginfod *debuginfod, bool paused)
 {
 	lock_take(&debuginfod->lock);
+	if (!paused)
+		forget_failures(debuginfod);
 	atomic_store(&debuginfod->paused, paused);
 	atomic_store(&debuginfod->idle, paused);
 	lock_broadcast(&debuginfod->wake);

@@ -27,7 +27,10 @@ void debuginfod_register(void);
 /* Takes what it needs from the store's options and starts the threads. */
 int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err);
 
-/* While it is paused no server is asked, and running requests are aborted. */
+/*
+ * While it is paused no server is asked, and running requests are aborted. Without a pause,
+ * failures are forgotten, too: whoever says so wants the files now.
+ */
 void debuginfod_pause(struct debuginfod *debuginfod, bool paused);
 
 /* Aborts running requests. Accepts NULL. */

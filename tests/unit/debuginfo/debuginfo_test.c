@@ -10,8 +10,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,7 +34,8 @@ struct world {
 	struct debuginfo_options options;
 	int64_t now_ns;
 	_Atomic unsigned added;
-	const char *used; /* the build id that take_used says yes to */
+	const char *used;   /* the build id that take_used says yes to */
+	const char *wanted; /* the build id that lacks names; may be NULL */
 };
 
 /* Paused when this thread looks at the clock the next time. */
@@ -62,6 +66,14 @@ static bool world_take_used(void *context, struct slice build_id)
 	return world->used && slice_is(build_id, world->used);
 }
 
+static void world_each_wanted(void *context, debuginfo_want_f *want, void *want_context)
+{
+	const struct world *world = context;
+
+	if (world->wanted)
+		want(want_context, slice_of(world->wanted), 1);
+}
+
 static void open_world(struct world *world)
 {
 	struct err err;
@@ -86,6 +98,7 @@ static int set_up(void **state)
 						     .clock_context = world,
 						     .added = world_added,
 						     .take_used = world_take_used,
+						     .each_wanted = world_each_wanted,
 						     .context = world };
 	open_world(world);
 	return 0;
@@ -830,6 +843,58 @@ static void a_pause_before_any_server_was_asked_is_no_answer(void **state)
 	strbuf_free(&why);
 }
 
+/* A port where nobody listens until `listen` is called. */
+static int take_port(char url[64])
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	snprintf(url, 64, "http://127.0.0.1:%u", ntohs(address.sin_port));
+	return fd;
+}
+
+static void note_failed(void *context, const struct debuginfo_asked *asked)
+{
+	*(bool *)context = !strcmp(asked->state, "failed");
+}
+
+static void await_failure(struct world *world)
+{
+	int64_t until_ns = clock_monotonic_ns() + 60 * CLOCK_NS_PER_S;
+	bool has_failed = false;
+
+	while (!has_failed && clock_monotonic_ns() < until_ns) {
+		usleep(10000);
+		debuginfod_each(world->debuginfo->debuginfod, slice_of(world->wanted), note_failed,
+				&has_failed);
+	}
+	assert_true(has_failed);
+}
+
+/* Whoever says that files are to be fetched does not wait until failures are forgotten. */
+static void consent_ends_the_pauses_after_failures(void **state)
+{
+	static char id[41]; /* the threads ask for it until the end */
+	struct world *world = *state;
+	char url[64];
+	struct pollfd asked = { .fd = take_port(url), .events = POLLIN };
+	struct err err;
+
+	world->wanted = id_of(1, id).data;
+	world->options.debuginfod_offered = url;
+	open_world(world);
+	assert_int_equal(debuginfo_answer(world->debuginfo, true, &err), 0);
+	await_failure(world);
+	assert_int_equal(listen(asked.fd, 1), 0);
+	assert_int_equal(debuginfo_answer(world->debuginfo, true, &err), 0);
+	assert_int_equal(poll(&asked, 1, 20000), 1);
+	close(asked.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -855,6 +920,7 @@ int main(void)
 		TEST(local_sources_may_have_to_be_for_everyone),
 		TEST(what_servers_do_not_have_is_remembered_within_bounds),
 		TEST(a_pause_before_any_server_was_asked_is_no_answer),
+		TEST(consent_ends_the_pauses_after_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
