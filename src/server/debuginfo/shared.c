@@ -462,8 +462,13 @@ static int get_wanted(struct shared_files *shared, struct source *source, struct
 	count = shared->taken_count;
 	memcpy(wanted, shared->wanted, sizeof(wanted));
 	lock_give(&shared->lock);
-	for (size_t i = 0; !rc && i < count; i++)
-		rc = fetch_all(shared, source, slice_of(wanted[i]), true, err);
+	for (size_t i = 0; i < count; i++) { /* each: no later step looks for them */
+		struct err later;
+		int failed =
+			fetch_all(shared, source, slice_of(wanted[i]), true, rc ? &later : err);
+
+		rc = rc ? rc : failed;
+	}
 	find_wanted(shared, &ids);
 	for (size_t i = 0; !rc && i < ids.count; i++)
 		rc = fetch_all(shared, source, slice_of(ids.items[i]), false, err);

@@ -237,10 +237,10 @@ static void what_the_bucket_has_need_not_be_sent(void **state)
 	bucket->close(bucket);
 }
 
-/* An archive that one has in its bucket, and the other has not seen. */
-static void begin_sources(struct server *one, struct server *other, struct bucket **bucket)
+/* Puts an archive of sources into the bucket. */
+static void share_sources(struct server *server, unsigned char id)
 {
-	struct debuginfo_offer offer = { .build_id = slice_of(id_of(1)),
+	struct debuginfo_offer offer = { .build_id = slice_of(id_of(id)),
 					 .content = DEBUGINFO_ARCHIVE };
 	struct strbuf archive = { 0 };
 	char path[512];
@@ -254,13 +254,19 @@ static void begin_sources(struct server *one, struct server *other, struct bucke
 	while ((byte = fgetc(file)) != EOF)
 		strbuf_add_byte(&archive, (char)byte);
 	fclose(file);
+	offer.bytes = archive.len;
+	assert_int_equal(send_bytes(server, &offer, strbuf_slice(&archive)), 0);
+	step(server);
+	strbuf_free(&archive);
+}
+
+/* An archive that one has in its bucket, and the other has not seen. */
+static void begin_sources(struct server *one, struct server *other, struct bucket **bucket)
+{
 	begin(one, bucket);
 	begin(other, bucket);
-	offer.bytes = archive.len;
-	assert_int_equal(send_bytes(one, &offer, strbuf_slice(&archive)), 0);
-	step(one);
+	share_sources(one, 1);
 	other->options.no_shared_thread = false;
-	strbuf_free(&archive);
 }
 
 static void ask_for_sources(struct server *server)
@@ -344,6 +350,77 @@ static void a_stop_does_not_wait_for_a_step(void **state)
 	sem_destroy(&in_step);
 	sem_destroy(&go_on);
 	bucket->close(bucket);
+}
+
+/* Two archives are in the bucket; the other's thread stands in a step until end_held. */
+struct held {
+	struct bucket *bucket;
+	struct server one, other;
+	sem_t in_step, go_on;
+};
+
+static void begin_held(struct held *held)
+{
+	held->bucket = sim_bucket_new();
+	begin_sources(&held->one, &held->other, &held->bucket);
+	share_sources(&held->one, 2);
+	sem_init(&held->in_step, 0, 0);
+	sem_init(&held->go_on, 0, 0);
+	held->other.in_step = &held->in_step;
+	held->other.go_on = &held->go_on;
+	open_server(&held->other);
+	sem_wait(&held->in_step);
+}
+
+/* As who does not wait for the archive. */
+static void want_sources(struct held *held, unsigned char id)
+{
+	shared_want_sources(held->other.debuginfo->shared, slice_of(id_of(id)), 0);
+}
+
+/* Whether the archive comes once the thread goes on. */
+static bool comes(struct held *held, unsigned char id)
+{
+	int64_t until_ns = clock_monotonic_ns() + 20 * CLOCK_NS_PER_S;
+
+	sem_post(&held->go_on);
+	while (!has(&held->other, id, DEBUGINFO_SOURCES) && clock_monotonic_ns() < until_ns)
+		usleep(10000);
+	return has(&held->other, id, DEBUGINFO_SOURCES);
+}
+
+static void end_held(struct held *held)
+{
+	end(&held->other);
+	end(&held->one);
+	sem_destroy(&held->in_step);
+	sem_destroy(&held->go_on);
+	held->bucket->close(held->bucket);
+}
+
+static int (*get_any)(struct bucket *bucket, const char *key, size_t max_bytes, struct strbuf *out,
+		      struct err *err);
+
+static int get_but_the_first(struct bucket *bucket, const char *key, size_t max_bytes,
+			     struct strbuf *out, struct err *err)
+{
+	return strstr(key, "/0101") ? err_set(err, ERR_UNAVAILABLE, "this one cannot be read")
+				    : get_any(bucket, key, max_bytes, out, err);
+}
+
+static void an_archive_that_fails_does_not_cost_the_next(void **state)
+{
+	struct held held = { 0 };
+
+	(void)state;
+	begin_held(&held);
+	want_sources(&held, 1);
+	want_sources(&held, 2);
+	get_any = held.bucket->get;
+	held.bucket->get = get_but_the_first;
+	assert_true(comes(&held, 2));
+	assert_false(has(&held.other, 1, DEBUGINFO_SOURCES));
+	end_held(&held);
 }
 
 static void sources_that_were_removed_here_come_again(void **state)
@@ -545,6 +622,7 @@ int main(void)
 		cmocka_unit_test(sources_come_when_they_are_asked_for),
 		cmocka_unit_test(sources_come_when_a_step_is_under_way),
 		cmocka_unit_test(a_stop_does_not_wait_for_a_step),
+		cmocka_unit_test(an_archive_that_fails_does_not_cost_the_next),
 		cmocka_unit_test(sources_that_were_removed_here_come_again),
 		cmocka_unit_test(sources_come_after_an_upload_that_was_cut_off),
 		cmocka_unit_test(whatever_fails_it_arrives),
