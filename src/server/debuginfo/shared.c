@@ -650,17 +650,31 @@ bool shared_has(struct shared_files *shared, struct slice build_id, struct slice
 	return has;
 }
 
+/* The next step is to look for it. False: too many are wanted. With the lock. */
+static bool want_once(struct shared_files *shared, struct slice build_id)
+{
+	size_t i = shared->taken_count;
+
+	lock_assert_held(&shared->lock);
+	while (i < shared->wanted_count && !slice_is(build_id, shared->wanted[i]))
+		i++;
+	if (i == WANTED_MAX)
+		return false;
+	if (i == shared->wanted_count)
+		snprintf(shared->wanted[shared->wanted_count++], sizeof(*shared->wanted), "%.*s",
+			 SLICE_FMT(build_id));
+	return true;
+}
+
 void shared_want_sources(struct shared_files *shared, struct slice build_id, int64_t until_ns)
 {
 	uint64_t steps;
 
 	lock_take(&shared->lock);
-	if (shared->wanted_count == WANTED_MAX || !shared->has_thread) {
+	if (!shared->has_thread || !want_once(shared, build_id)) {
 		lock_give(&shared->lock);
 		return;
 	}
-	snprintf(shared->wanted[shared->wanted_count++], sizeof(*shared->wanted), "%.*s",
-		 SLICE_FMT(build_id));
 	/* A step under way, whose number is odd, does not look for it; the next one does. */
 	steps = shared->steps + (shared->steps % 2 ? 3 : 2);
 	lock_signal(&shared->wake);

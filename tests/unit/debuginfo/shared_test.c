@@ -423,6 +423,21 @@ static void an_archive_that_fails_does_not_cost_the_next(void **state)
 	end_held(&held);
 }
 
+/* However many wait for one archive, others have room to ask for another. */
+static void all_who_want_one_archive_take_one_place(void **state)
+{
+	struct held held = { 0 };
+
+	(void)state;
+	begin_held(&held);
+	for (int i = 0; i < 100; i++)
+		want_sources(&held, 1);
+	want_sources(&held, 2);
+	assert_true(comes(&held, 2));
+	assert_true(has(&held.other, 1, DEBUGINFO_SOURCES));
+	end_held(&held);
+}
+
 static void sources_that_were_removed_here_come_again(void **state)
 {
 	struct bucket *bucket = sim_bucket_new();
@@ -623,6 +638,7 @@ int main(void)
 		cmocka_unit_test(sources_come_when_a_step_is_under_way),
 		cmocka_unit_test(a_stop_does_not_wait_for_a_step),
 		cmocka_unit_test(an_archive_that_fails_does_not_cost_the_next),
+		cmocka_unit_test(all_who_want_one_archive_take_one_place),
 		cmocka_unit_test(sources_that_were_removed_here_come_again),
 		cmocka_unit_test(sources_come_after_an_upload_that_was_cut_off),
 		cmocka_unit_test(whatever_fails_it_arrives),
