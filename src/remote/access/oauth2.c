@@ -22,6 +22,7 @@ struct token {
 	int64_t until_ns;	   /* monotonic: it may be used, or the failure holds */
 	int64_t used_at_ns;
 	struct err failure; /* code 0: there is a value */
+	int64_t had_ns;	    /* the time that the last request had */
 	bool is_being_got;
 };
 
@@ -205,6 +206,25 @@ static struct token *await(struct slice credentials, int64_t deadline_at_ns,
 	}
 }
 
+/* For the request of a caller with this deadline. */
+static int64_t time_for(int64_t deadline_at_ns)
+{
+	int64_t left_ns = deadline_at_ns - clock_monotonic_ns();
+
+	return left_ns < ASK_NS ? left_ns : ASK_NS;
+}
+
+/*
+ * The token has expired, or the failure is old, or it came of a deadline and this caller has more
+ * than twice the time: so a thousand callers with deadlines of their own make few requests.
+ */
+static bool is_due(const struct token *token, int64_t deadline_at_ns)
+{
+	return clock_monotonic_ns() >= token->until_ns ||
+	       (token->failure.code == ERR_DEADLINE &&
+		time_for(deadline_at_ns) / 2 > token->had_ns);
+}
+
 /* Without the lock, but for the end. */
 static void renew(struct token *token, const struct http_oauth2_config *config, struct slice secret,
 		  int64_t deadline_at_ns, const _Atomic bool *cancelled)
@@ -215,6 +235,7 @@ static void renew(struct token *token, const struct http_oauth2_config *config, 
 	int rc;
 
 	token->is_being_got = true;
+	token->had_ns = time_for(deadline_at_ns);
 	lock_give(&lock);
 	rc = get(config, secret, deadline_at_ns, cancelled, &answer, &err);
 	if (!rc)
@@ -261,7 +282,7 @@ int oauth2_add_token(const struct http_oauth2_config *config, int64_t deadline_a
 	add_credentials(config, strbuf_slice(&secret), &credentials);
 	lock_take(&lock);
 	token = await(strbuf_slice(&credentials), deadline_at_ns, cancelled);
-	if (token && clock_monotonic_ns() >= token->until_ns)
+	if (token && is_due(token, deadline_at_ns))
 		renew(token, config, strbuf_slice(&secret), deadline_at_ns, cancelled);
 	if (!token) {
 		rc = err_set(err, ERR_DEADLINE, "oauth2: no token in time");

@@ -5,7 +5,8 @@
  *
  * Configurations with equal credentials share a token: while one thread fetches it, the others wait
  * for the result. A failure is cached for OAUTH2_RETRY_NS, so that a thousand targets query a dead
- * token server as often as one. Any thread; the cache belongs to the process.
+ * token server as often as one; only a caller who has more than twice the time of a request that
+ * ran out of it queries at once. Any thread; the cache belongs to the process.
  */
 #ifndef FIRN_REMOTE_ACCESS_OAUTH2_H
 #define FIRN_REMOTE_ACCESS_OAUTH2_H
