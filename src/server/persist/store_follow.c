@@ -311,6 +311,20 @@ static bool may_look_again(struct follower *follower)
 	return may;
 }
 
+/* Unless that was done a moment ago; if it is under way, waits for its end. */
+static void look_again(struct follower *follower)
+{
+	struct err cause;
+
+	if (!may_look_again(follower)) {
+		lock_take(&follower->refresh_lock);
+		lock_give(&follower->refresh_lock);
+	} else if (refresh(follower, &cause)) {
+		log_warn("store", "objects are missing, and a bucket cannot be looked at",
+			 "error=\"%s\"", cause.message);
+	}
+}
+
 static size_t copy_followed(struct follower *follower, struct followed ***ret)
 {
 	size_t count;
@@ -420,22 +434,19 @@ static int follow_snapshot(struct store *base, const struct store_query *query,
 			   struct store_snapshot *ret, struct err *err)
 {
 	struct follower *follower = follower_of(base);
+	uint64_t missing = object_files_missing(follower->files);
 	struct follow_pins *pins;
-	struct err cause = { 0 };
 	int rc = take_pins(follower, query, &pins, err);
 
 	if (rc)
 		return rc;
 	*ret = gather(pins);
-	if (!ret->parts_unreadable || !object_files_take_missing(follower->files) ||
-	    !may_look_again(follower))
+	if (!ret->parts_unreadable || object_files_missing(follower->files) == missing)
 		return 0;
 	/* The objects are gone: this manifest is an old one. */
 	free(ret->segments);
 	release_pins(pins);
-	if (refresh(follower, &cause))
-		log_warn("store", "objects are missing, and a bucket cannot be looked at",
-			 "error=\"%s\"", cause.message);
+	look_again(follower);
 	rc = take_pins(follower, query, &pins, err);
 	if (!rc)
 		*ret = gather(pins);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <semaphore.h>
 
 #include "base/log.h"
 #include "batches.h"
@@ -252,28 +254,98 @@ static void a_snapshot_keeps_its_moment(void **state)
 	end(&world);
 }
 
-/* It slept while the objects of its manifest went: it looks again at once. */
+/* The follower sleeps while the objects of its manifest go. */
+static void lose_objects(struct world *world)
+{
+	struct err err;
+
+	for (int i = 0; i < 4; i++) {
+		append(world, world->store);
+		assert_int_equal(store_seal(world->store, &err), 0);
+	}
+	meet(world);
+	append(world, world->store);
+	assert_int_equal(store_seal(world->store, &err), 0);
+	compact(world->store);
+	for (int i = 0; i < 3; i++) {
+		world->now_ns += 3601 * CLOCK_NS_PER_S;
+		assert_int_equal(store_bucket_step(world->store, &err), 0);
+	}
+	assert_int_equal(sim_bucket_count(world->bucket, "/part/"), 1);
+}
+
 static void missing_objects_make_it_look_again(void **state)
 {
 	struct world world;
-	struct err err;
 
 	(void)state;
 	begin(&world, 4);
-	for (int i = 0; i < 4; i++) {
-		append(&world, world.store);
-		assert_int_equal(store_seal(world.store, &err), 0);
-	}
-	meet(&world);
-	append(&world, world.store);
-	assert_int_equal(store_seal(world.store, &err), 0);
-	compact(world.store);
-	for (int i = 0; i < 3; i++) {
-		world.now_ns += 3601 * CLOCK_NS_PER_S;
-		assert_int_equal(store_bucket_step(world.store, &err), 0);
-	}
-	assert_int_equal(sim_bucket_count(world.bucket, "/part/"), 1);
+	lose_objects(&world);
 	check_same(world.follower, world.store);
+	end(&world);
+}
+
+/* A query that misses objects while the first one looks again. */
+static struct {
+	struct store *follower;
+	struct bucket whole; /* the bucket's functions */
+	pthread_t thread;
+	sem_t has_missed;
+	bool has_begun;
+	uint32_t found[REPORTS];
+	size_t unreadable;
+} late;
+static _Thread_local bool is_late;
+
+static void *ask_late(void *context)
+{
+	(void)context;
+	is_late = true;
+	late.unreadable = batches_find(late.follower, late.found, REPORTS);
+	return NULL;
+}
+
+static int get_range_and_tell(struct bucket *bucket, const char *key, uint64_t from, size_t len,
+			      struct strbuf *out, struct err *err)
+{
+	int rc = late.whole.get_range(bucket, key, from, len, out, err);
+
+	if (rc == -ERR_NOT_FOUND && is_late)
+		sem_post(&late.has_missed);
+	return rc;
+}
+
+static int list_when_missed(struct bucket *bucket, const char *prefix, const char *after,
+			    bool folders, bucket_entry_f *entry, void *context, struct err *err)
+{
+	if (!late.has_begun) {
+		late.has_begun = true;
+		assert_int_equal(pthread_create(&late.thread, NULL, ask_late, NULL), 0);
+		sem_wait(&late.has_missed);
+	}
+	return late.whole.list(bucket, prefix, after, folders, entry, context, err);
+}
+
+static void all_queries_that_miss_objects_see_what_one_looked_for(void **state)
+{
+	uint32_t wanted[REPORTS];
+	struct world world;
+
+	(void)state;
+	begin(&world, 4);
+	lose_objects(&world);
+	late.follower = world.follower;
+	late.whole = *world.bucket;
+	sem_init(&late.has_missed, 0, 0);
+	world.bucket->get_range = get_range_and_tell;
+	world.bucket->list = list_when_missed;
+	check_same(world.follower, world.store);
+	assert_true(late.has_begun);
+	pthread_join(late.thread, NULL);
+	assert_int_equal(late.unreadable, 0);
+	find(world.store, wanted);
+	assert_memory_equal(late.found, wanted, sizeof(wanted));
+	sem_destroy(&late.has_missed);
 	end(&world);
 }
 
@@ -354,6 +426,7 @@ int main(void)
 		cmocka_unit_test(it_says_how_old_it_is_and_takes_nothing),
 		cmocka_unit_test(several_writers_are_shown_together),
 		cmocka_unit_test(missing_objects_make_it_look_again),
+		cmocka_unit_test(all_queries_that_miss_objects_see_what_one_looked_for),
 		cmocka_unit_test(a_snapshot_keeps_its_moment),
 		cmocka_unit_test(it_shows_what_the_bucket_has),
 	};

@@ -63,7 +63,7 @@ struct object_files {
 	size_t count, capacity;
 	struct slot *slots;
 	uint32_t slots_count, slots_filled, hand;
-	bool is_missing;
+	uint64_t missing;
 	int64_t quiet_until_ns; /* failures are logged once a minute */
 };
 
@@ -297,7 +297,7 @@ static int note_failure(struct entry *entry, int rc, const struct err *err)
 
 	metric_add(&store_object_read_errors, 1);
 	lock_take(&files->lock);
-	files->is_missing |= rc == -ERR_NOT_FOUND;
+	files->missing += rc == -ERR_NOT_FOUND;
 	is_told = clock_monotonic_ns() < files->quiet_until_ns;
 	if (!is_told)
 		files->quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
@@ -625,13 +625,12 @@ const struct vfs *object_files_vfs(struct object_files *files)
 	return &files->vfs;
 }
 
-bool object_files_take_missing(struct object_files *files)
+uint64_t object_files_missing(struct object_files *files)
 {
-	bool is_missing;
+	uint64_t missing;
 
 	lock_take(&files->lock);
-	is_missing = files->is_missing;
-	files->is_missing = false;
+	missing = files->missing;
 	lock_give(&files->lock);
-	return is_missing;
+	return missing;
 }

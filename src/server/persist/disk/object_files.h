@@ -39,7 +39,7 @@ const struct vfs *object_files_vfs(struct object_files *files);
 void object_files_add(struct object_files *files, struct bucket *bucket, const char *path,
 		      const char *key, uint64_t bytes);
 
-/* True if an object was missing in its bucket since the last call. */
-bool object_files_take_missing(struct object_files *files);
+/* How many times a read found that an object is not in its bucket. */
+uint64_t object_files_missing(struct object_files *files);
 
 #endif
