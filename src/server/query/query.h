@@ -27,6 +27,7 @@
 
 struct index_cache;
 struct resolver;
+struct resolver_symbols; /* resolver.h */
 
 #define QUERY_GROUP_BY_MAX 8
 #define QUERY_SERIES_MAX 10000 /* time series in one answer */
@@ -68,6 +69,19 @@ struct query_limits {
 
 /* ERR_CANCELLED or ERR_DEADLINE when an answer is to end: for what is made of a tree afterwards. */
 int query_limits_check(const struct query_limits *limits, struct err *err);
+
+/* A binary whose symbols are wanted for what is made of a tree afterwards. */
+struct query_symbols_of {
+	struct slice build_id, mapping;
+	bool by_offset;	  /* addresses are file offsets */
+	bool wants_best;  /* waits while a better file is read, too */
+	int64_t until_ns; /* monotonic: takes what there is then; INT64_MAX: waits for all of it */
+};
+
+/* As resolver_open, but ends as query_limits_check does, with its result; `limits` may be NULL. */
+int query_open_symbols(struct resolver *resolver, const struct query_symbols_of *of,
+		       const struct query_limits *limits, struct resolver_symbols *ret,
+		       struct err *err);
 
 struct query_span {
 	int64_t from_ns, to_ns; /* half open */

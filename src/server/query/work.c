@@ -7,9 +7,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/resolve/resolver.h"
 
 #define GROW_FROM 64u
-#define TRIM_BYTES ((size_t)16 << 20) /* queries that had more leave no holes behind */
+#define TRIM_BYTES ((size_t)16 << 20)  /* queries that had more leave no holes behind */
+#define LOOK_NS (50 * CLOCK_NS_PER_MS) /* how often who waits looks whether to go on */
 
 void work_begin(struct work *work, const struct query_limits *limits)
 {
@@ -363,6 +365,27 @@ int query_limits_check(const struct query_limits *limits, struct err *err)
 	if (is_set(limits->cancelled) || is_set(limits->stopped))
 		return err_set(err, ERR_CANCELLED, "query: cancelled");
 	return out_of_time(limits->deadline_at_ns, err);
+}
+
+int query_open_symbols(struct resolver *resolver, const struct query_symbols_of *of,
+		       const struct query_limits *limits, struct resolver_symbols *ret,
+		       struct err *err)
+{
+	for (;;) {
+		int64_t until_ns = clock_monotonic_ns() + LOOK_NS;
+		bool is_last = !limits || until_ns >= of->until_ns;
+		int rc;
+
+		resolver_open(resolver, of->build_id, of->mapping, of->by_offset,
+			      is_last ? of->until_ns : until_ns, ret);
+		if (is_last ||
+		    (ret->reason != RESOLVE_PENDING && !(of->wants_best && ret->is_provisional)))
+			return 0;
+		rc = query_limits_check(limits, err);
+		if (rc)
+			return rc;
+		resolver_close(resolver, ret);
+	}
 }
 
 int work_check(struct work *work, struct err *err)

@@ -479,6 +479,23 @@ static void *ask_in_thread(void *context)
 	return NULL;
 }
 
+static void make_fifo(char path[static 64])
+{
+	fifo_of(getpid(), path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+/* There is a reader once the worker has begun; it stands still until the result is closed. */
+static int await_worker(const char *path)
+{
+	int fd;
+
+	while ((fd = open(path, O_WRONLY | O_NONBLOCK)) < 0)
+		sched_yield();
+	unlink(path);
+	return fd;
+}
+
 /* Asks on a thread, of symbols whose worker stands still until `*ret_fd` is closed. */
 static void ask_a_stuck_worker(struct asking *asking, const struct program *program,
 			       struct world *world, struct resolver **ret_resolver, int *ret_fd)
@@ -489,8 +506,7 @@ static void ask_a_stuck_worker(struct asking *asking, const struct program *prog
 	pthread_t thread;
 	char path[64];
 
-	fifo_of(getpid(), path);
-	assert_int_equal(mkfifo(path, 0600), 0);
+	make_fifo(path);
 	assert_int_equal(resolver_new(&options, ret_resolver, NULL), 0);
 	world_init(world, 1);
 	world_report(&world->tables[0], world_series(&world->tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
@@ -503,10 +519,7 @@ static void ask_a_stuck_worker(struct asking *asking, const struct program *prog
 	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
 	asking->params.selector = &selector;
 	assert_int_equal(pthread_create(&thread, NULL, ask_in_thread, asking), 0);
-	/* There is a reader once the worker has begun. */
-	while ((*ret_fd = open(path, O_WRONLY | O_NONBLOCK)) < 0)
-		sched_yield();
-	unlink(path);
+	*ret_fd = await_worker(path);
 	if (asking->leave)
 		atomic_store(asking->leave, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -581,6 +594,51 @@ static void who_leaves_names_has_the_rest(void **state)
 	resolver_free(resolver);
 }
 
+struct opening {
+	struct resolver *resolver;
+	struct query_symbols_of of;
+	struct query_limits limits;
+	struct resolver_symbols symbols;
+	int rc;
+};
+
+static void *open_in_thread(void *context)
+{
+	struct opening *opening = context;
+
+	opening->rc = query_open_symbols(opening->resolver, &opening->of, &opening->limits,
+					 &opening->symbols, NULL);
+	return NULL;
+}
+
+/* And of who opens them when the tree is made. */
+static void who_opens_symbols_can_leave(void **state)
+{
+	const struct resolver_options options = { .local_files = true };
+	const struct program *program = *state;
+	_Atomic bool cancelled = false;
+	struct opening opening = { .of.build_id = SLICE_LITERAL(BUILD_ID),
+				   .of.mapping = slice_of(program->path),
+				   .of.until_ns = clock_monotonic_ns() + 30 * CLOCK_NS_PER_S,
+				   .limits.cancelled = &cancelled };
+	pthread_t thread;
+	char path[64];
+	int fd;
+
+	make_fifo(path);
+	assert_int_equal(resolver_new(&options, &opening.resolver, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, open_in_thread, &opening), 0);
+	fd = await_worker(path);
+	atomic_store(&cancelled, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(clock_monotonic_ns() < opening.of.until_ns);
+	assert_int_equal(opening.rc, -ERR_CANCELLED);
+	assert_int_equal(opening.symbols.reason, RESOLVE_PENDING);
+	resolver_close(opening.resolver, &opening.symbols);
+	close(fd);
+	resolver_free(opening.resolver);
+}
+
 int main(int argc, char **argv)
 {
 	int worker;
@@ -595,6 +653,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_waits_for_symbols_can_leave),
 		cmocka_unit_test(who_gives_names_up_has_the_rest),
 		cmocka_unit_test(who_leaves_names_has_the_rest),
+		cmocka_unit_test(who_opens_symbols_can_leave),
 	};
 
 	stand_still();

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
@@ -27,7 +25,6 @@
 #include "server/resolve/resolver.h"
 
 #define REACH_BYTES ((uint64_t)64 << 20) /* functions are shorter */
-#define LOOK_NS (50 * CLOCK_NS_PER_MS)	 /* how often who waits looks whether to go on */
 
 struct place {
 	uint32_t location;
@@ -117,29 +114,14 @@ struct binary {
 	bool has_info;
 };
 
-/*
- * Another thread reads the symbols where somebody may end the waiting: without symbols nothing is
- * said, and who asked says that it has ended.
- */
-static void open_symbols(const struct render_export_for *asked, const struct tree_location *of,
-			 struct resolver_symbols *ret)
-{
-	int64_t until_ns = RESOLVE_WAIT_ALWAYS;
-
-	for (;;) {
-		if (asked->limits)
-			until_ns = clock_monotonic_ns() + LOOK_NS;
-		resolver_open(asked->resolver, of->build_id, of->mapping, true, until_ns, ret);
-		if ((ret->reason != RESOLVE_PENDING && !ret->is_provisional) || !asked->limits ||
-		    query_limits_check(asked->limits, NULL))
-			return;
-		resolver_close(asked->resolver, ret);
-	}
-}
-
 static void open_binary(const struct render_export_for *asked, const struct tree_location *of,
 			struct binary *ret)
 {
+	const struct query_symbols_of wanted = { .build_id = of->build_id,
+						 .mapping = of->mapping,
+						 .by_offset = true,
+						 .wants_best = true,
+						 .until_ns = RESOLVE_WAIT_ALWAYS };
 	int fd = resolver_open_binary(asked->resolver, of->build_id, of->mapping, NULL);
 
 	*ret = (struct binary){ 0 };
@@ -147,7 +129,8 @@ static void open_binary(const struct render_export_for *asked, const struct tree
 		ret->has_info = !elf_read_info(fd, "the program", &ret->info, NULL);
 		close(fd);
 	}
-	open_symbols(asked, of, &ret->symbols);
+	/* Without symbols nothing is said, and who asked says that it has ended. */
+	(void)query_open_symbols(asked->resolver, &wanted, asked->limits, &ret->symbols, NULL);
 }
 
 /* The names are those of the binary's symbols, whatever the profile calls them. */

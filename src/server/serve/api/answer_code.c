@@ -170,13 +170,17 @@ static bool may_see(const struct code *code)
 static int open_code(struct code *code, struct err *err)
 {
 	const struct lines_place *place = code->place;
-	int64_t until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
+	struct query_symbols_of of = { .build_id = place->build_id,
+				       .mapping = place->mapping,
+				       .by_offset = place->by_offset,
+				       .until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS };
 	int rc;
 
-	if (code->limits->deadline_at_ns && code->limits->deadline_at_ns < until_ns)
-		until_ns = code->limits->deadline_at_ns;
-	resolver_open(code->serve->resolver, place->build_id, place->mapping, place->by_offset,
-		      until_ns, &code->symbols);
+	if (code->limits->deadline_at_ns && code->limits->deadline_at_ns < of.until_ns)
+		of.until_ns = code->limits->deadline_at_ns;
+	rc = query_open_symbols(code->serve->resolver, &of, code->limits, &code->symbols, err);
+	if (rc)
+		return rc;
 	if (!may_see(code))
 		return err_set(err, ERR_DENIED,
 			       "this tenant has not sent the program; run `firn debuginfo upload` "
