@@ -376,8 +376,13 @@ int query_open_symbols(struct resolver *resolver, const struct query_symbols_of 
 		bool is_last = !limits || until_ns >= of->until_ns;
 		int rc;
 
-		resolver_open(resolver, of->build_id, of->mapping, of->by_offset,
-			      is_last ? of->until_ns : until_ns, ret);
+		until_ns = is_last ? of->until_ns : until_ns;
+		if (of->wants_best)
+			resolver_open_best(resolver, of->build_id, of->mapping, of->by_offset,
+					   until_ns, ret);
+		else
+			resolver_open(resolver, of->build_id, of->mapping, of->by_offset, until_ns,
+				      ret);
 		if (is_last ||
 		    (ret->reason != RESOLVE_PENDING && !(of->wants_best && ret->is_provisional)))
 			return 0;

@@ -440,7 +440,7 @@ static bool wait_built(struct resolver *resolver, int64_t until_ns)
 
 /* Returns when the binary is settled or the time is over; NULL when it cannot be remembered. */
 static struct binary *settled_binary(struct resolver *resolver, struct slice build_id,
-				     struct slice path, int64_t wait_until_ns)
+				     struct slice path, int64_t wait_until_ns, bool wants_best)
 {
 	struct binary *binary;
 
@@ -455,7 +455,7 @@ static struct binary *settled_binary(struct resolver *resolver, struct slice bui
 		}
 		if (build && binary->state != BINARY_QUEUED)
 			enqueue(resolver, binary, path);
-		if (binary->shared && wait_until_ns != RESOLVE_WAIT_ALWAYS)
+		if (binary->shared && !wants_best)
 			return binary; /* what there is, until the better one is made */
 		if (!is_busy(binary) || !wait_built(resolver, wait_until_ns))
 			return binary;
@@ -463,8 +463,9 @@ static struct binary *settled_binary(struct resolver *resolver, struct slice bui
 	return NULL;
 }
 
-void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
-		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret)
+static void open_symbols(struct resolver *resolver, struct slice build_id, struct slice path,
+			 bool needs_segments, int64_t wait_until_ns, bool wants_best,
+			 struct resolver_symbols *ret)
 {
 	struct binary *binary;
 
@@ -472,7 +473,7 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 	if (!debug_files_id_valid(build_id))
 		return;
 	lock_take(&resolver->lock);
-	binary = settled_binary(resolver, build_id, path, wait_until_ns);
+	binary = settled_binary(resolver, build_id, path, wait_until_ns, wants_best);
 	if (binary)
 		binary->is_used = true;
 	if (!binary || (needs_segments && binary->shared && !binary->shared->table->has_binary &&
@@ -496,6 +497,20 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 		binary->used_at = ++resolver->ticks;
 	}
 	lock_give(&resolver->lock);
+}
+
+void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
+		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret)
+{
+	bool wants_best = wait_until_ns == RESOLVE_WAIT_ALWAYS;
+
+	open_symbols(resolver, build_id, path, needs_segments, wait_until_ns, wants_best, ret);
+}
+
+void resolver_open_best(struct resolver *resolver, struct slice build_id, struct slice path,
+			bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret)
+{
+	open_symbols(resolver, build_id, path, needs_segments, wait_until_ns, true, ret);
 }
 
 void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols)

@@ -74,6 +74,9 @@ struct resolver_symbols {
 };
 void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
 		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret);
+/* The same, but waits while a better file is read, too; is_provisional if that takes longer. */
+void resolver_open_best(struct resolver *resolver, struct slice build_id, struct slice path,
+			bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret);
 void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols);
 
 /*

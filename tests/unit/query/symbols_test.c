@@ -594,6 +594,57 @@ static void who_leaves_names_has_the_rest(void **state)
 	resolver_free(resolver);
 }
 
+static bool is_left_at_the_tenth_look(void *context)
+{
+	return ++*(unsigned *)context >= 10;
+}
+
+/* Looks are 50 ms apart, also while there are symbols already and better ones are read. */
+static void who_waits_for_better_symbols_sleeps(void **state)
+{
+	const struct resolver_options options = { 0 };
+	struct program program = **(struct program **)state;
+	struct query_params params = { .to_ns = 1 };
+	struct program stripped = program;
+	struct query_source source;
+	struct selector selector;
+	char command[192], path[64];
+	struct world world;
+	struct tree *tree;
+	unsigned looks = 0;
+	int64_t since_ns;
+
+	snprintf(stripped.path, sizeof(stripped.path), "%s/stripped", program.folder);
+	snprintf(command, sizeof(command), "strip -o %s %s", stripped.path, program.path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(resolver_new(&options, &stripped.resolver, NULL), 0);
+	program.resolver = stripped.resolver;
+	resolver_offer_program(&stripped);
+	unlink(stripped.path);
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	add_stack(&world, &(uint32_t){ native(&world.tables[0], &program, program.spot, BUILD_ID) },
+		  1, 1);
+	tree_free(ask(&world, program.resolver));
+	make_fifo(path);
+	resolver_offer_program(&program);
+	source = world_source(&world);
+	source.resolver = program.resolver;
+	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
+	params.selector = &selector;
+	params.limits.leave_names = is_left_at_the_tenth_look;
+	params.limits.leave_context = &looks;
+	since_ns = clock_monotonic_ns();
+	assert_int_equal(query_tree(&source, &params, &tree, NULL), 0);
+	assert_int_equal(looks, 10);
+	assert_true(clock_monotonic_ns() - since_ns >= 400 * CLOCK_NS_PER_MS);
+	close(await_worker(path));
+	tree_free(tree);
+	selector_free(&selector);
+	world_free(&world);
+	resolver_free(program.resolver);
+}
+
 struct opening {
 	struct resolver *resolver;
 	struct query_symbols_of of;
@@ -654,6 +705,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_gives_names_up_has_the_rest),
 		cmocka_unit_test(who_leaves_names_has_the_rest),
 		cmocka_unit_test(who_opens_symbols_can_leave),
+		cmocka_unit_test(who_waits_for_better_symbols_sleeps),
 	};
 
 	stand_still();

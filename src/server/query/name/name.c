@@ -410,8 +410,12 @@ static void open_symbols(const struct name_table *table, struct name_binary *bin
 			until_ns = clock_monotonic_ns() + (leaves ? 0 : LOOK_NS);
 			until_ns = until_ns < last_ns ? until_ns : last_ns;
 		}
-		resolver_open(table->resolver, binary->build_id, binary->mapping, binary->by_offset,
-			      until_ns, &binary->symbols);
+		if (wants_best)
+			resolver_open_best(table->resolver, binary->build_id, binary->mapping,
+					   binary->by_offset, until_ns, &binary->symbols);
+		else
+			resolver_open(table->resolver, binary->build_id, binary->mapping,
+				      binary->by_offset, until_ns, &binary->symbols);
 		again = can_leave && !leaves && clock_monotonic_ns() < last_ns &&
 			(binary->symbols.reason == RESOLVE_PENDING ||
 			 (wants_best && binary->symbols.is_provisional));
