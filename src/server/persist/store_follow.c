@@ -46,6 +46,7 @@ struct follower {
 	struct lock_condition wake;
 	struct followed *followed[STORES_MAX];
 	size_t followed_count;
+	uint64_t looks;		 /* begun so far */
 	int64_t refreshed_ns;	 /* monotonic: when the last look began */
 	int64_t refreshed_at_ns; /* likewise, by the clock of the store */
 	bool stopping, runs;
@@ -270,13 +271,14 @@ static void publish(struct follower *follower)
 				     : -1);
 }
 
-/* All of them, whatever fails; the first error. */
-static int refresh(struct follower *follower, struct err *err)
+/* All of them, whatever fails; the first error. With the refresh lock. */
+static int refresh_all(struct follower *follower, struct err *err)
 {
 	int result = 0;
 
-	lock_take(&follower->refresh_lock);
+	lock_assert_held(&follower->refresh_lock);
 	lock_take(&follower->lock);
+	follower->looks++;
 	follower->refreshed_ns = clock_monotonic_ns();
 	follower->refreshed_at_ns = now_ns(follower);
 	lock_give(&follower->lock);
@@ -294,35 +296,58 @@ static int refresh(struct follower *follower, struct err *err)
 			*err = cause;
 		result = result ? result : rc;
 	}
-	lock_give(&follower->refresh_lock);
-	publish(follower);
 	return result;
 }
 
-/* As of before the last look, or a moment ago. */
-static bool may_look_again(struct follower *follower)
+static int refresh(struct follower *follower, struct err *err)
+{
+	int rc;
+
+	lock_take(&follower->refresh_lock);
+	rc = refresh_all(follower, err);
+	lock_give(&follower->refresh_lock);
+	publish(follower);
+	return rc;
+}
+
+static uint64_t looks_begun(struct follower *follower)
+{
+	uint64_t looks;
+
+	lock_take(&follower->lock);
+	looks = follower->looks;
+	lock_give(&follower->lock);
+	return looks;
+}
+
+/* None began since `looks` had, or a moment ago. */
+static bool may_look_again(struct follower *follower, uint64_t looks)
 {
 	int64_t at_ns = now_ns(follower);
 	bool may;
 
 	lock_take(&follower->lock);
-	may = !follower->stopping && llabs(at_ns - follower->refreshed_at_ns) > CLOCK_NS_PER_S;
+	may = !follower->stopping && follower->looks == looks &&
+	      llabs(at_ns - follower->refreshed_at_ns) > CLOCK_NS_PER_S;
 	lock_give(&follower->lock);
 	return may;
 }
 
-/* Unless that was done a moment ago; if it is under way, waits for its end. */
+/* Waits for a look under way. All who wait for one share the next. */
 static void look_again(struct follower *follower)
 {
-	struct err cause;
+	uint64_t looks = looks_begun(follower);
+	struct err cause = { 0 };
+	int rc = 0;
 
-	if (!may_look_again(follower)) {
-		lock_take(&follower->refresh_lock);
-		lock_give(&follower->refresh_lock);
-	} else if (refresh(follower, &cause)) {
+	lock_take(&follower->refresh_lock);
+	if (may_look_again(follower, looks))
+		rc = refresh_all(follower, &cause);
+	lock_give(&follower->refresh_lock);
+	publish(follower);
+	if (rc)
 		log_warn("store", "objects are missing, and a bucket cannot be looked at",
 			 "error=\"%s\"", cause.message);
-	}
 }
 
 static size_t copy_followed(struct follower *follower, struct followed ***ret)

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "batches.h"
+#include "server/persist/disk/persist_metrics.h"
 #include "server/persist/store_admin.h"
 #include "server/persist/store_bucket.h"
 #include "server/persist/store_follow.h"
@@ -285,68 +286,104 @@ static void missing_objects_make_it_look_again(void **state)
 	end(&world);
 }
 
-/* A query that misses objects while the first one looks again. */
-static struct {
-	struct store *follower;
-	struct bucket whole; /* the bucket's functions */
+/* Queries that miss objects while the first one looks again. */
+#define LATE_MAX 3
+struct late_query {
 	pthread_t thread;
-	sem_t has_missed;
-	bool has_begun;
 	uint32_t found[REPORTS];
 	size_t unreadable;
+};
+static struct {
+	struct world *world;
+	struct bucket whole; /* the bucket's functions */
+	struct late_query queries[LATE_MAX];
+	size_t count;
+	int64_t look_takes_ns; /* the first one */
+	sem_t have_missed;
+	bool have_begun;
 } late;
 static _Thread_local bool is_late;
 
 static void *ask_late(void *context)
 {
-	(void)context;
+	struct late_query *query = context;
+
 	is_late = true;
-	late.unreadable = batches_find(late.follower, late.found, REPORTS);
+	query->unreadable = batches_find(late.world->follower, query->found, REPORTS);
 	return NULL;
 }
 
+/* Once for each of them. */
 static int get_range_and_tell(struct bucket *bucket, const char *key, uint64_t from, size_t len,
 			      struct strbuf *out, struct err *err)
 {
 	int rc = late.whole.get_range(bucket, key, from, len, out, err);
 
-	if (rc == -ERR_NOT_FOUND && is_late)
-		sem_post(&late.has_missed);
+	if (rc == -ERR_NOT_FOUND && is_late) {
+		is_late = false;
+		sem_post(&late.have_missed);
+	}
 	return rc;
 }
 
 static int list_when_missed(struct bucket *bucket, const char *prefix, const char *after,
 			    bool folders, bucket_entry_f *entry, void *context, struct err *err)
 {
-	if (!late.has_begun) {
-		late.has_begun = true;
-		assert_int_equal(pthread_create(&late.thread, NULL, ask_late, NULL), 0);
-		sem_wait(&late.has_missed);
+	if (!late.have_begun) {
+		late.have_begun = true;
+		late.world->now_ns += late.look_takes_ns;
+		for (size_t i = 0; i < late.count; i++)
+			assert_int_equal(pthread_create(&late.queries[i].thread, NULL, ask_late,
+							&late.queries[i]),
+					 0);
+		for (size_t i = 0; i < late.count; i++)
+			sem_wait(&late.have_missed);
 	}
 	return late.whole.list(bucket, prefix, after, folders, entry, context, err);
 }
 
-static void all_queries_that_miss_objects_see_what_one_looked_for(void **state)
+/* All show what the writer has. Returns how often the follower looked. */
+static int64_t ask_when_objects_miss(size_t count, int64_t look_takes_ns)
 {
 	uint32_t wanted[REPORTS];
 	struct world world;
+	int64_t looks;
 
-	(void)state;
 	begin(&world, 4);
 	lose_objects(&world);
-	late.follower = world.follower;
+	looks = metric_get(&store_follow_refreshes);
+	memset(&late, 0, sizeof(late));
+	late.world = &world;
 	late.whole = *world.bucket;
-	sem_init(&late.has_missed, 0, 0);
+	late.count = count;
+	late.look_takes_ns = look_takes_ns;
+	sem_init(&late.have_missed, 0, 0);
 	world.bucket->get_range = get_range_and_tell;
 	world.bucket->list = list_when_missed;
 	check_same(world.follower, world.store);
-	assert_true(late.has_begun);
-	pthread_join(late.thread, NULL);
-	assert_int_equal(late.unreadable, 0);
+	assert_true(late.have_begun);
 	find(world.store, wanted);
-	assert_memory_equal(late.found, wanted, sizeof(wanted));
-	sem_destroy(&late.has_missed);
+	for (size_t i = 0; i < count; i++) {
+		pthread_join(late.queries[i].thread, NULL);
+		assert_int_equal(late.queries[i].unreadable, 0);
+		assert_memory_equal(late.queries[i].found, wanted, sizeof(wanted));
+	}
+	sem_destroy(&late.have_missed);
 	end(&world);
+	return metric_get(&store_follow_refreshes) - looks;
+}
+
+static void all_queries_that_miss_objects_see_what_one_looked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_when_objects_miss(1, 0), 1);
+}
+
+/* What it saw may be too old for them, but they do not look one after the other. */
+static void all_queries_that_wait_for_a_long_look_share_the_next(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_when_objects_miss(LATE_MAX, 2 * CLOCK_NS_PER_S), 2);
 }
 
 static void several_writers_are_shown_together(void **state)
@@ -427,6 +464,7 @@ int main(void)
 		cmocka_unit_test(several_writers_are_shown_together),
 		cmocka_unit_test(missing_objects_make_it_look_again),
 		cmocka_unit_test(all_queries_that_miss_objects_see_what_one_looked_for),
+		cmocka_unit_test(all_queries_that_wait_for_a_long_look_share_the_next),
 		cmocka_unit_test(a_snapshot_keeps_its_moment),
 		cmocka_unit_test(it_shows_what_the_bucket_has),
 	};
