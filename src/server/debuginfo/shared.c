@@ -456,18 +456,21 @@ static int get_wanted(struct shared_files *shared, struct source *source, struct
 	char wanted[WANTED_MAX][ELF_BUILD_ID_TEXT_BYTES];
 	struct ids ids = { .list = &source->list };
 	size_t count;
-	int rc = 0;
+	int rc = 0, last = 0;
 
 	lock_take(&shared->lock);
 	count = shared->taken_count;
 	memcpy(wanted, shared->wanted, sizeof(wanted));
 	lock_give(&shared->lock);
-	for (size_t i = 0; i < count; i++) { /* each: no later step looks for them */
+	/*
+	 * Each, because no later step looks for them; but a bucket that does not answer in time
+	 * takes longer than anybody waits.
+	 */
+	for (size_t i = 0; i < count && last != -ERR_DEADLINE; i++) {
 		struct err later;
-		int failed =
-			fetch_all(shared, source, slice_of(wanted[i]), true, rc ? &later : err);
 
-		rc = rc ? rc : failed;
+		last = fetch_all(shared, source, slice_of(wanted[i]), true, rc ? &later : err);
+		rc = rc ? rc : last;
 	}
 	find_wanted(shared, &ids);
 	for (size_t i = 0; !rc && i < ids.count; i++)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -423,6 +424,34 @@ static void an_archive_that_fails_does_not_cost_the_next(void **state)
 	end_held(&held);
 }
 
+static atomic_bool is_second_asked_for;
+
+static int get_none_in_time(struct bucket *bucket, const char *key, size_t max_bytes,
+			    struct strbuf *out, struct err *err)
+{
+	(void)bucket, (void)max_bytes, (void)out;
+	if (strstr(key, "/0202"))
+		atomic_store(&is_second_asked_for, true);
+	return err_set(err, ERR_DEADLINE, "no answer in time");
+}
+
+/* Each would take half a minute; nobody waits so long. */
+static void a_bucket_that_is_silent_is_asked_once(void **state)
+{
+	struct held held = { 0 };
+
+	(void)state;
+	begin_held(&held);
+	want_sources(&held, 1);
+	want_sources(&held, 2);
+	held.bucket->get = get_none_in_time;
+	sem_post(&held.go_on);
+	shared_want_sources(held.other.debuginfo->shared, slice_of(id_of(1)),
+			    clock_monotonic_ns() + 20 * CLOCK_NS_PER_S);
+	assert_false(atomic_load(&is_second_asked_for));
+	end_held(&held);
+}
+
 /* However many wait for one archive, others have room to ask for another. */
 static void all_who_want_one_archive_take_one_place(void **state)
 {
@@ -638,6 +667,7 @@ int main(void)
 		cmocka_unit_test(sources_come_when_a_step_is_under_way),
 		cmocka_unit_test(a_stop_does_not_wait_for_a_step),
 		cmocka_unit_test(an_archive_that_fails_does_not_cost_the_next),
+		cmocka_unit_test(a_bucket_that_is_silent_is_asked_once),
 		cmocka_unit_test(all_who_want_one_archive_take_one_place),
 		cmocka_unit_test(sources_that_were_removed_here_come_again),
 		cmocka_unit_test(sources_come_after_an_upload_that_was_cut_off),
