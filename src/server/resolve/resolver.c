@@ -457,8 +457,10 @@ static struct binary *settled_binary(struct resolver *resolver, struct slice bui
 			enqueue(resolver, binary, path);
 		if (binary->shared && !wants_best)
 			return binary; /* what there is, until the better one is made */
-		if (!is_busy(binary) || !wait_built(resolver, wait_until_ns))
+		if (!is_busy(binary))
 			return binary;
+		if (!wait_built(resolver, wait_until_ns))
+			return binary_of(resolver, build_id);
 	}
 	return NULL;
 }
@@ -480,7 +482,8 @@ static void open_symbols(struct resolver *resolver, struct slice build_id, struc
 			!elf_has_offsets(&binary->shared->table->info))) {
 		ret->reason = RESOLVE_NO_FILE;
 	} else if (!binary->shared) {
-		if (is_busy(binary))
+		/* New: its table went, or it was forgotten, while this one waited. */
+		if (is_busy(binary) || binary->state == BINARY_NEW)
 			binary->reason = RESOLVE_PENDING;
 		ret->reason = binary->reason;
 		if (binary->detail && binary->reason == RESOLVE_BAD_FILE)
