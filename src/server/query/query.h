@@ -78,7 +78,10 @@ struct query_symbols_of {
 	int64_t until_ns; /* monotonic: takes what there is then; INT64_MAX: waits for all of it */
 };
 
-/* As resolver_open, but ends as query_limits_check does, with its result; `limits` may be NULL. */
+/*
+ * As resolver_open, but ends as query_limits_check does, with its result; `limits` may be NULL.
+ * Also then *ret says what there is, and is to be closed.
+ */
 int query_open_symbols(struct resolver *resolver, const struct query_symbols_of *of,
 		       const struct query_limits *limits, struct resolver_symbols *ret,
 		       struct err *err);
