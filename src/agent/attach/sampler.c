@@ -670,9 +670,26 @@ void sampler_put_code_line(struct sampler *sampler, const struct code_line_key *
 		bpf_map_delete_elem(fd, key);
 }
 
+static uint32_t number_of_code(struct sampler *sampler, uint32_t tgid)
+{
+	struct code_process process;
+	int fd = bpf_map__fd(sampler->skeleton->maps.code_processes);
+
+	return bpf_map_lookup_elem(fd, &tgid, &process) ? 0 : process.number;
+}
+
+void sampler_drop_code(struct sampler *sampler, uint32_t tgid, uint32_t number)
+{
+	if (number_of_code(sampler, tgid) == number)
+		bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.code_processes), &tgid);
+}
+
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid)
 {
-	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.code_processes), &tgid);
+	uint32_t number = number_of_code(sampler, tgid);
+
+	if (!(number & CODE_NUMBER_OF_JITDUMP))
+		sampler_drop_code(sampler, tgid, number);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.jvm_processes), &tgid);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.script_processes), &tgid);
 }

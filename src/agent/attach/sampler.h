@@ -86,7 +86,10 @@ bool sampler_put_script(struct sampler *sampler, uint32_t tgid,
 			const struct script_process *script);
 bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_entry *entry);
 bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_process *process);
-void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
+void sampler_drop_script(struct sampler *sampler, uint32_t tgid); /* all three, but for jitdumps' */
+
+/* The process has lines of code under this number no more, unless another image has come. */
+void sampler_drop_code(struct sampler *sampler, uint32_t tgid, uint32_t number);
 
 /* The next samples of code with that proof (script_long_proof) wake the agent, new or not. */
 void sampler_ask_for_copies(struct sampler *sampler, uint64_t proof);

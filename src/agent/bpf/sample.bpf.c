@@ -569,7 +569,8 @@ static __always_inline void wake_for_code(struct scratch *scratch, __u64 now_ns)
 /* It learns to leave code when it hears of it. */
 static __always_inline void note_code_news(struct scratch *scratch, __u64 now_ns)
 {
-	if (scratch->walk.has_code && scratch->walk.by_generated)
+	if (scratch->walk.has_code && scratch->walk.by_generated &&
+	    !(scratch->walk.code_key.number & CODE_NUMBER_OF_JITDUMP))
 		wake_for_code(scratch, now_ns);
 }
 

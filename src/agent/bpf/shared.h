@@ -352,6 +352,12 @@ struct jvm_blob {
 #define CODE_NEWS_NS 10000000ull  /* a CPU wakes the agent for unknown code this often at most */
 #define CODE_LINES_MAX (1u << 19) /* of all processes: 64 MB of code */
 
+/*
+ * In numbers of processes whose lines come from a jitdump: only code without a file has such lines,
+ * and code without a line is no news.
+ */
+#define CODE_NUMBER_OF_JITDUMP (1u << 31)
+
 /* A process that runs Erlang (bpf/beam.h). */
 struct beam_walk {
 	__u64 exit;	       /* the address that Erlang processes return to; 0 = it runs none */

@@ -139,8 +139,10 @@ static __always_inline void walk_leave_out_lua(const struct walk *walk, struct w
 }
 
 /* Images with machine code of .NET are no ELF files, or lie behind one in the same file. */
-static __always_inline bool walk_may_have_line(enum walk_range range)
+static __always_inline bool walk_may_have_line(const struct walk *walk, enum walk_range range)
 {
+	if (!walk->has_code || walk->code_key.number & CODE_NUMBER_OF_JITDUMP)
+		return walk->has_code && range == RANGE_ANONYMOUS;
 	return range == RANGE_ANONYMOUS || range == RANGE_NO_TABLE || range == RANGE_PENDING ||
 	       range == RANGE_FAILED;
 }
@@ -179,7 +181,7 @@ WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 	}
 	if (walk->has_lua && kind == RANGE_ANONYMOUS)
 		kind = RANGE_LUA;
-	if (walk->has_code && walk_may_have_line(kind))
+	if (walk_may_have_line(walk, kind))
 		kind = RANGE_CODE;
 	if (walk->has_lua)
 		walk_leave_out_lua(walk, span);

@@ -640,6 +640,25 @@ static void put_code_line(void *context, const struct code_line_key *key,
 	sampler_put_code_line(drain->sampler, key, line);
 }
 
+/* Whose code a runtime of its own leaves has no lines by a jitdump: V8's, .NET's, Erlang's. */
+static bool put_jit_process(void *context, const struct process_identity *identity, uint32_t number)
+{
+	struct drain *drain = context;
+	struct code_process process = { .start_ns = identity->start_ns,
+					.exec_id = identity->exec_id,
+					.number = number };
+
+	return !runtimes_has_code(drain->runtimes, identity) &&
+	       sampler_put_code(drain->sampler, identity->pid, &process);
+}
+
+static void drop_jit_process(void *context, uint32_t pid, uint32_t number)
+{
+	struct drain *drain = context;
+
+	sampler_drop_code(drain->sampler, pid, number);
+}
+
 static void ask_for_copies(void *context, uint64_t proof)
 {
 	struct drain *drain = context;
@@ -839,7 +858,9 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	counts_init(&drain->counts);
 	drain->keep = sample_labels_keep(options->sample_labels) |
 		      (options->thread_labels ? COUNTS_THREAD_NAME : 0u);
-	drain->jit = jit_new(host_checks_memory_bytes(), options->handles.root_files);
+	drain->jit = jit_new(
+		host_checks_memory_bytes(), options->handles.root_files,
+		&(struct jit_program){ put_jit_process, put_code_line, drop_jit_process, drain });
 	drain->runtimes = runtimes_new(
 		&(struct runtimes_options){ put_script, put_jvm, put_jvm_file, find_jvm, put_code,
 					    put_code_line, ask_for_copies, drop_script, drain });
@@ -976,11 +997,11 @@ void drain_free(struct drain *drain)
 	/* These write to the sampler's maps. */
 	unwind_loader_free(drain->loader);
 	runtimes_free(drain->runtimes);
+	jit_free(drain->jit);
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());
 	host_handles_close(&drain->options.handles);
 	counts_free(&drain->counts);
-	jit_free(drain->jit);
 	container_names_free(drain->containers);
 	pod_names_free(drain->pods);
 	cloud_names_free(drain->cloud);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/jit/code_reader.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +39,7 @@ void code_reader_fini(struct code_reader *reader)
 {
 	code_reader_close(reader);
 	strbuf_free(&reader->source_file);
+	strbuf_free(&reader->frames);
 }
 
 static void start_over(struct code_reader *reader)
@@ -47,6 +49,9 @@ static void start_over(struct code_reader *reader)
 	reader->in_long_line = false;
 	reader->damaged = false;
 	reader->source_line = 0;
+	strbuf_clear(&reader->frames);
+	if (reader->rows)
+		code_rows_forget(reader->rows);
 }
 
 void code_reader_adopt(struct code_reader *reader, const struct code_file *file)
@@ -196,6 +201,9 @@ static bool add_load(struct read_turn *turn, struct slice body)
 	if (!code_map_builder_add(turn->builder, load.code.start, load.code.bytes, &place))
 		return false;
 	reader->source_line = 0;
+	if (reader->has_rows)
+		code_rows_load(reader->rows, &load.code, strbuf_slice(&reader->frames));
+	strbuf_clear(&reader->frames);
 	metric_add(&jit_entries, 1);
 	return true;
 }
@@ -218,6 +226,8 @@ static bool add_move(struct read_turn *turn, struct slice body)
 	place.file = slice_from(copy.data + place.name.len, place.file.len);
 	place.name = slice_from(copy.data, place.name.len);
 	added = code_map_builder_add(turn->builder, move.to.start, move.to.bytes, &place);
+	if (added && turn->reader->has_rows)
+		code_rows_load(turn->reader->rows, &move.to, slice_from(NULL, 0));
 	strbuf_free(&copy);
 	return added;
 }
@@ -236,10 +246,29 @@ static void keep_source(struct code_reader *reader, struct slice body)
 	reader->source_line = source.line;
 }
 
-/* False when the builder is full. Unwinding information is not used: frame pointers are. */
+static void keep_unwinding(struct code_reader *reader, struct slice body)
+{
+	struct jitdump_unwinding unwinding;
+
+	strbuf_clear(&reader->frames);
+	if (!reader->has_rows)
+		return;
+	if (jitdump_parse_unwinding(body, reader->swapped, &unwinding, NULL))
+		metric_add(&jit_entries_bad, 1);
+	else if (unwinding.address)
+		code_rows_tell(reader->rows, &unwinding);
+	else if (unwinding.frames.len <= CODE_READER_FRAMES_BYTES_MAX)
+		strbuf_add_slice(&reader->frames, unwinding.frames);
+	else
+		metric_add(&jit_unwinding_dropped, 1);
+}
+
+/* False when the builder is full, or enough was done in this turn. */
 static bool add_record(struct read_turn *turn, const struct jitdump_record *record,
 		       struct slice body)
 {
+	if (turn->reader->has_rows && code_rows_is_spent(turn->reader->rows))
+		return false;
 	switch (record->id) {
 	case JITDUMP_LOAD:
 		return add_load(turn, body);
@@ -248,9 +277,22 @@ static bool add_record(struct read_turn *turn, const struct jitdump_record *reco
 	case JITDUMP_DEBUG_INFO:
 		keep_source(turn->reader, body);
 		return true;
+	case JITDUMP_UNWINDING_INFO:
+		keep_unwinding(turn->reader, body);
+		return true;
 	default:
 		return true;
 	}
+}
+
+/* How much of a record's body is looked at. */
+static size_t body_wanted(const struct jitdump_record *record)
+{
+	size_t body = record->bytes - JITDUMP_RECORD_HEAD_BYTES;
+	size_t wanted = record->id == JITDUMP_UNWINDING_INFO ? JITDUMP_UNWINDING_BYTES_MAX
+							     : JITDUMP_BODY_BYTES_MAX;
+
+	return body < wanted ? body : wanted;
 }
 
 /* False when no further record can be taken now. */
@@ -269,9 +311,7 @@ static bool take_record(struct read_turn *turn, struct slice *window, bool *ret_
 	}
 	if (record.bytes > turn->file_bytes - reader->offset)
 		return false; /* not all written */
-	body = record.bytes - JITDUMP_RECORD_HEAD_BYTES;
-	if (body > JITDUMP_BODY_BYTES_MAX)
-		body = JITDUMP_BODY_BYTES_MAX;
+	body = body_wanted(&record);
 	if (window->len < JITDUMP_RECORD_HEAD_BYTES + body)
 		return false;
 	if (!add_record(turn, &record,
@@ -298,6 +338,7 @@ static void take_header(struct read_turn *turn)
 		return;
 	}
 	reader->swapped = header.swapped;
+	reader->has_rows = reader->rows && !header.swapped && header.machine == EM_X86_64;
 	if (header.bytes <= turn->file_bytes)
 		reader->offset = header.bytes;
 }

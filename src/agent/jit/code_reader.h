@@ -8,19 +8,22 @@
  * ended, minus the bytes that it compares. One thread at a time.
  *
  * Bounds: CODE_READER_TURN_BYTES read in a turn; of perf maps over CODE_READER_PERF_MAP_BYTES_MAX
- * only the end, which is the newest; names are cut at CODE_READER_NAME_BYTES_MAX.
+ * only the end, which is the newest; names are cut at CODE_READER_NAME_BYTES_MAX. Unwinding
+ * information of one piece of code is kept up to CODE_READER_FRAMES_BYTES_MAX.
  */
 #ifndef FIRN_AGENT_JIT_CODE_READER_H
 #define FIRN_AGENT_JIT_CODE_READER_H
 
 #include "agent/files/lender.h"
 #include "agent/jit/code_map.h"
+#include "agent/jit/code_rows.h"
 
 #define CODE_READER_TURN_BYTES ((size_t)8 << 20)
 #define CODE_READER_PERF_MAP_BYTES_MAX ((uint64_t)32 << 20)
 #define CODE_READER_COPY_BYTES_MAX ((uint64_t)16 << 20) /* of a jitdump that is copied */
 #define CODE_READER_NAME_BYTES_MAX 4096u
 #define CODE_READER_SEEN_BYTES 256
+#define CODE_READER_FRAMES_BYTES_MAX 4096u
 
 enum code_format { CODE_PERF_MAP, CODE_JITDUMP };
 
@@ -46,6 +49,9 @@ struct code_reader {
 	uint64_t source_code; /* what the file and line are about: the code loaded next */
 	uint32_t source_line;
 	struct strbuf source_file;
+	struct code_rows *rows; /* borrowed; NULL = nobody wants to know how code is unwound */
+	bool has_rows;		/* it is code of this machine */
+	struct strbuf frames;	/* what is said of the code loaded next */
 };
 
 void code_reader_init(struct code_reader *reader, enum code_format format);

@@ -29,6 +29,7 @@
 struct files {
 	struct process_identity identity;
 	struct code_reader perf_map, jitdump;
+	struct code_rows rows; /* of the jitdump */
 	struct code_map_builder builder;
 	struct code_map *map; /* the last one built */
 	enum frame_kind runtime;
@@ -41,12 +42,15 @@ struct entry {
 	struct process_identity identity;
 	struct code_map *map; /* the drain thread's; may be NULL, like all maps here */
 	int64_t used_at_ns;
+	uint32_t number;       /* of its lines in the kernel; 0 = there are none */
+	bool is_left_by_other; /* its code: it has no lines */
 
 	/* Under the lock. */
 	struct files *files;	/* NULL = given up */
 	struct code_map *fresh; /* newer than `map` */
 	enum frame_kind runtime;
-	size_t bytes; /* of the newest map */
+	size_t bytes; /* of the newest map and the rows */
+	size_t lines; /* of rows */
 	size_t open_files;
 	bool has_files;	 /* some were found */
 	bool queued;	 /* or being read */
@@ -75,12 +79,14 @@ struct jit {
 	int64_t swept_at_ns;
 	size_t bytes_max;
 	struct root_files *files; /* a reference */
+	struct jit_program program;
+	uint32_t numbers; /* of processes with lines, so far */
 
 	struct lock lock; /* guards what follows */
 	struct lock_condition work, idle;
 	struct entry *first, *last; /* the queue */
 	struct worker *worker;	    /* NULL = none is needed, or can be had */
-	size_t bytes, open_files;
+	size_t bytes, open_files, lines;
 	int64_t stock_ns, stock_at_ns; /* of CPU time for reading; negative = overdrawn */
 	unsigned stuck;
 	unsigned users; /* of this memory: the owner, and each worker */
@@ -93,6 +99,7 @@ static void files_free(struct files *files)
 		return;
 	code_reader_fini(&files->perf_map);
 	code_reader_fini(&files->jitdump);
+	code_rows_fini(&files->rows);
 	code_map_builder_free(&files->builder);
 	code_map_unref(files->map);
 	free(files);
@@ -106,13 +113,15 @@ static void entry_free(struct entry *entry)
 	free(entry);
 }
 
-static struct entry *entry_new(const struct process_identity *identity, int64_t now_ns)
+static struct entry *entry_new(const struct jit *jit, const struct process_identity *identity,
+			       int64_t now_ns)
 {
 	struct entry *entry = mem_new(struct entry);
 	struct files *files = mem_new(struct files);
 
 	code_reader_init(&files->perf_map, CODE_PERF_MAP);
 	code_reader_init(&files->jitdump, CODE_JITDUMP);
+	files->jitdump.rows = jit->program.put_line ? &files->rows : NULL;
 	files->identity = *identity;
 	files->runtime = FRAME_NATIVE;
 	entry->identity = *identity;
@@ -220,7 +229,7 @@ static void plan_next(struct entry *entry, int64_t now_ns, int64_t spent_ns)
 static void publish(struct jit *jit, struct entry *entry)
 {
 	struct files *files = entry->files;
-	size_t bytes = code_map_bytes(files->map);
+	size_t bytes = code_map_bytes(files->map) + code_rows_bytes(&files->rows);
 	size_t open_files = (size_t)(files->perf_map.fd >= 0) + (size_t)(files->jitdump.fd >= 0);
 
 	lock_assert_held(&jit->lock);
@@ -230,6 +239,8 @@ static void publish(struct jit *jit, struct entry *entry)
 	}
 	jit->bytes += bytes - entry->bytes;
 	jit->open_files += open_files - entry->open_files;
+	jit->lines += files->rows.count - entry->lines;
+	entry->lines = files->rows.count;
 	entry->bytes = bytes;
 	entry->open_files = open_files;
 	entry->runtime = files->runtime;
@@ -249,6 +260,7 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 	worker->busy = true;
 	worker->reading = entry;
 	files->mapped = entry->mapped;
+	code_rows_begin(&files->rows, entry->lines + JIT_LINES_MAX - jit->lines);
 	lock_give(&jit->lock);
 	if (room)
 		more = read_files(jit, files, keep_open, &cpu_ns);
@@ -284,6 +296,7 @@ static bool free_entry(struct worker *worker, struct entry *entry)
 
 	jit->bytes -= entry->bytes;
 	jit->open_files -= entry->open_files;
+	jit->lines -= entry->lines;
 	worker->began_at_ns = clock_monotonic_ns();
 	worker->busy = true;
 	lock_give(&jit->lock);
@@ -396,6 +409,81 @@ static void start_worker(struct jit *jit)
 	jit->users++;
 }
 
+/* With the lock held: its rows are not being made now. */
+static bool is_at_rest(const struct jit *jit, const struct entry *entry)
+{
+	return entry->files && (!jit->worker || jit->worker->reading != entry);
+}
+
+struct putting {
+	const struct jit *jit;
+	uint32_t number;
+};
+
+static void put_line(void *context, uint64_t number, const struct code_line *line)
+{
+	const struct putting *putting = context;
+	const struct jit_program *program = &putting->jit->program;
+	struct code_line_key key = { .line = number, .number = putting->number };
+
+	program->put_line(program->context, &key, line);
+}
+
+/* With the lock held, and the entry at rest if it has lines. */
+static void drop_lines(struct jit *jit, struct entry *entry)
+{
+	struct putting putting = { jit, entry->number };
+
+	lock_assert_held(&jit->lock);
+	if (!entry->number)
+		return;
+	jit->program.drop_process(jit->program.context, entry->identity.pid, entry->number);
+	if (entry->files) {
+		code_rows_forget(&entry->files->rows);
+		code_rows_take_changes(&entry->files->rows, put_line, &putting);
+	}
+	entry->number = 0;
+}
+
+/* The same: its code is left in another way. */
+static void stop_lines(struct jit *jit, struct entry *entry)
+{
+	drop_lines(jit, entry);
+	jit->lines -= entry->lines;
+	entry->lines = 0;
+	entry->is_left_by_other = true;
+	entry->files->jitdump.rows = NULL;
+	entry->files->jitdump.has_rows = false;
+	code_rows_fini(&entry->files->rows);
+}
+
+/* With the lock held: what is new goes to the kernel. */
+static void take_lines(struct jit *jit, struct entry *entry)
+{
+	uint32_t number =
+		entry->number ? entry->number : (jit->numbers + 1) | CODE_NUMBER_OF_JITDUMP;
+
+	lock_assert_held(&jit->lock);
+	if (!is_at_rest(jit, entry) || entry->is_left_by_other || !entry->files->rows.is_changed)
+		return;
+	if (!entry->number &&
+	    !jit->program.put_process(jit->program.context, &entry->identity, number)) {
+		stop_lines(jit, entry);
+		return;
+	}
+	jit->numbers += !entry->number;
+	entry->number = number;
+	code_rows_take_changes(&entry->files->rows, put_line, &(struct putting){ jit, number });
+}
+
+/* With the lock held: whether it is still so that the process has lines. */
+static void renew_lines(struct jit *jit, struct entry *entry)
+{
+	if (entry->number && is_at_rest(jit, entry) &&
+	    !jit->program.put_process(jit->program.context, &entry->identity, entry->number))
+		stop_lines(jit, entry);
+}
+
 /* With the lock held: leaves the worker to itself, and its process without names. */
 static void abandon_worker(struct jit *jit)
 {
@@ -418,12 +506,16 @@ static void abandon_worker(struct jit *jit)
 static void look_after_worker(struct jit *jit, int64_t now_ns)
 {
 	struct worker *worker = jit->worker;
+	struct entry *reading = worker ? worker->reading : NULL;
 
 	lock_assert_held(&jit->lock);
 	if (worker && worker->busy && now_ns - worker->began_at_ns > STUCK_NS) {
 		log_warn("jit", "reading names of generated code took too long: given up", "pid=%u",
-			 worker->reading ? (unsigned)worker->reading->identity.pid : 0);
+			 reading ? (unsigned)reading->identity.pid : 0);
 		abandon_worker(jit);
+		if (reading) /* without what is the worker's now: its lines stay, and are not used
+			      */
+			drop_lines(jit, reading);
 		jit->stuck++;
 		metric_add(&jit_stuck, 1);
 	}
@@ -431,7 +523,8 @@ static void look_after_worker(struct jit *jit, int64_t now_ns)
 		start_worker(jit);
 }
 
-struct jit *jit_new(uint64_t memory_bytes, struct root_files *files)
+struct jit *jit_new(uint64_t memory_bytes, struct root_files *files,
+		    const struct jit_program *program)
 {
 	struct jit *jit = mem_new(struct jit);
 	size_t share = (size_t)(memory_bytes / 1024);
@@ -444,6 +537,8 @@ struct jit *jit_new(uint64_t memory_bytes, struct root_files *files)
 	lock_condition_init(&jit->work);
 	lock_condition_init(&jit->idle);
 	jit->files = root_files_ref(files);
+	if (program)
+		jit->program = *program;
 	jit->users = 1;
 	jit->stock_ns = JIT_BURST_NS;
 	jit->stock_at_ns = clock_monotonic_ns();
@@ -519,8 +614,10 @@ static void add_entry(struct jit *jit, struct entry *entry)
 }
 
 /* With the lock held. */
-static void take_fresh(struct entry *entry)
+static void take_fresh(struct jit *jit, struct entry *entry)
 {
+	lock_assert_held(&jit->lock);
+	take_lines(jit, entry);
 	if (!entry->fresh)
 		return;
 	code_map_unref(entry->map);
@@ -537,14 +634,14 @@ void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t
 	if (!entry && jit->count == JIT_PROCESSES_MAX)
 		return;
 	if (!entry) {
-		entry = entry_new(identity, now_ns);
+		entry = entry_new(jit, identity, now_ns);
 		add_entry(jit, entry);
 	}
 	entry->used_at_ns = now_ns;
 	if (code_map_find(entry->map, address, &place))
 		return;
 	lock_take(&jit->lock);
-	take_fresh(entry);
+	take_fresh(jit, entry);
 	if (entry->files && !code_map_find(entry->map, address, &place)) {
 		entry->unknown = true;
 		entry->mapped = mapped;
@@ -571,8 +668,11 @@ void jit_settle(struct jit *jit, int64_t timeout_ns)
 	look_after_worker(jit, clock_monotonic_ns());
 	while (jit->worker && (jit->first || jit->worker->busy) && !late)
 		late = !lock_wait_until(&jit->idle, &jit->lock, deadline_ns);
-	for (size_t i = 0; i < jit->count; i++)
-		take_fresh(jit->entries[i]);
+	for (size_t i = 0; i < jit->count; i++) {
+		take_fresh(jit, jit->entries[i]);
+		renew_lines(jit, jit->entries[i]);
+	}
+	metric_set(&jit_unwinding_lines, (int64_t)jit->lines);
 	lock_give(&jit->lock);
 }
 
@@ -627,8 +727,12 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = jit->entries[i];
 
-		if (is_over(jit, entry, now_ns) ||
-		    kept_bytes + entry->bytes > jit->bytes_max / 4 * 3) {
+		bool goes = is_over(jit, entry, now_ns) ||
+			    kept_bytes + entry->bytes > jit->bytes_max / 4 * 3;
+
+		/* Its lines cannot be taken back while they are being made: the next time. */
+		if (goes && (!entry->number || !entry->files || is_at_rest(jit, entry))) {
+			drop_lines(jit, entry);
 			forget(jit, entry);
 			continue;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit - names of generated code, for those runtimes that write them down: perf maps and jitdumps.
+ * jit - names of generated code, for those runtimes that write them down: perf maps and jitdumps;
+ * and how to unwind it, where a jitdump says so.
  *
  * The drain thread says which addresses were sampled in memory that belongs to no file, and asks
  * for their names when a window ends. Files are found and read on a thread of our own, which is
@@ -14,13 +15,19 @@
  * A file system that hangs (FUSE) blocks a helper process (files/root_files.h) and costs the thread
  * a second; its users have no names until it answers.
  *
+ * Rows of code come with its names, and are put where the kernel's program finds them: by jit_note
+ * of an address that had no name, and jit_settle. Those of a process that another part of the agent
+ * leaves the code of are not used.
+ *
  * All functions are for the drain thread. Bounds: JIT_PROCESSES_MAX, JIT_BYTES_MAX (over which
- * the longest unused are forgotten), JIT_OPEN_MAX, and those of code_map and code_reader. Reading
+ * the longest unused are forgotten), JIT_LINES_MAX (over which code has no rows), JIT_OPEN_MAX, and
+ * those of code_map, code_rows and code_reader. Reading
  * takes a twentieth of one CPU after a burst of JIT_BURST_NS, of all processes together.
  */
 #ifndef FIRN_AGENT_JIT_JIT_H
 #define FIRN_AGENT_JIT_JIT_H
 
+#include "agent/bpf/shared.h"
 #include "agent/files/root_files.h"
 #include "agent/jit/code_name.h"
 #include "agent/procs/process.h"
@@ -31,10 +38,30 @@
 #define JIT_BURST_NS (2 * CLOCK_NS_PER_S) /* of CPU time */
 #define JIT_OPEN_MAX 512 /* files kept open: what a process writes as it ends can be read, too */
 
+#define JIT_LINES_MAX (CODE_LINES_MAX / 4) /* of all processes */
+
 struct jit;
 
-/* `memory_bytes` of this host. Takes a reference to `files`. */
-struct jit *jit_new(uint64_t memory_bytes, struct root_files *files);
+/* The program in the kernel: sampler_put_code, _put_code_line, _drop_code. */
+struct jit_program {
+	/*
+	 * The process has lines under a number. False when its code is left in another way: nothing
+	 * is put, and what was is taken back. Called again at the end of each window.
+	 */
+	bool (*put_process)(void *context, const struct process_identity *identity,
+			    uint32_t number);
+	void (*put_line)(void *context, const struct code_line_key *key,
+			 const struct code_line *line); /* NULL = there is none any more */
+	void (*drop_process)(void *context, uint32_t pid, uint32_t number);
+	void *context;
+};
+
+/*
+ * `memory_bytes` of this host. Takes a reference to `files`, and copies `program` (NULL = rows are
+ * not wanted), which is called until jit_free has returned.
+ */
+struct jit *jit_new(uint64_t memory_bytes, struct root_files *files,
+		    const struct jit_program *program);
 /* Stops `files`. Accepts NULL; waits for the thread unless that is stuck. */
 void jit_free(struct jit *jit);
 

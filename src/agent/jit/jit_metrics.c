@@ -21,6 +21,12 @@ METRIC_COUNTER(jit_entries_bad, "firn_agent_jit_entries_bad_total", "",
 	       "Lines of perf maps and records of jitdumps that could not be used.");
 METRIC_COUNTER(jit_entries_dropped, "firn_agent_jit_entries_dropped_total", "",
 	       "Named pieces of generated code left out for room.");
+METRIC_COUNTER(jit_unwinding, "firn_agent_jit_unwinding_functions_total", "",
+	       "Generated functions with unwinding information from a jitdump.");
+METRIC_COUNTER(jit_unwinding_dropped, "firn_agent_jit_unwinding_dropped_total", "",
+	       "Generated functions whose unwinding information was left out for room.");
+METRIC_GAUGE(jit_unwinding_lines, "firn_agent_jit_unwinding_lines", "",
+	     "Pieces of 128 bytes of generated code with unwinding information from a jitdump.");
 METRIC_COUNTER(jit_files_anew, "firn_agent_jit_files_anew_total", "",
 	       "Perf maps and jitdumps read from their beginning because they were rewritten.");
 METRIC_COUNTER(jit_found, "firn_agent_jit_frames_total", "{named=\"yes\"}",
@@ -33,9 +39,11 @@ METRIC_COUNTER(jit_stuck, "firn_agent_jit_stuck_total", "",
 void jit_metrics_register(void)
 {
 	static struct metric *const metrics[] = {
-		&jit_processes,	 &jit_map_bytes, &jit_reads,	   &jit_read_seconds,
-		&jit_read_bytes, &jit_entries,	 &jit_entries_bad, &jit_entries_dropped,
-		&jit_files_anew, &jit_found,	 &jit_not_found,   &jit_stuck,
+		&jit_processes,	   &jit_map_bytes,	   &jit_reads,
+		&jit_read_seconds, &jit_read_bytes,	   &jit_entries,
+		&jit_entries_bad,  &jit_entries_dropped,   &jit_files_anew,
+		&jit_found,	   &jit_not_found,	   &jit_stuck,
+		&jit_unwinding,	   &jit_unwinding_dropped, &jit_unwinding_lines,
 	};
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));

@@ -8,6 +8,7 @@
 extern struct metric jit_processes, jit_map_bytes, jit_reads, jit_read_seconds, jit_read_bytes;
 extern struct metric jit_entries, jit_entries_bad, jit_entries_dropped, jit_files_anew;
 extern struct metric jit_found, jit_not_found, jit_stuck;
+extern struct metric jit_unwinding, jit_unwinding_dropped, jit_unwinding_lines;
 
 void jit_metrics_register(void); /* once per process */
 

@@ -12,6 +12,10 @@
 #define MOVE_BYTES 48
 #define DEBUG_INFO_LINES 16
 #define DEBUG_INFO_FILE 16 /* in a line of it */
+#define UNWINDING_DATA 24
+#define EH_FRAME_HEADER_VERSION 1  /* no .eh_frame begins so: a length of 1 is none */
+#define LLVM_HEADER_BYTES 12u	   /* version, encodings, the address of .eh_frame */
+#define LLVM_POINTER_ENCODING 0x0c /* DW_EH_PE_sdata8, absolute */
 
 static uint32_t u32_at(struct slice bytes, size_t offset, bool swapped)
 {
@@ -134,5 +138,41 @@ int jitdump_parse_debug_info(struct slice body, bool swapped, struct jitdump_sou
 		source.line = u32_at(line, 8, swapped);
 	}
 	*ret = source;
+	return 0;
+}
+
+/* LLVM puts .eh_frame_hdr first, as the specification says. */
+static int parse_llvm_unwinding(struct slice data, size_t header_bytes, bool swapped,
+				struct jitdump_unwinding *ret, struct err *err)
+{
+	if (header_bytes < LLVM_HEADER_BYTES || (uint8_t)data.data[1] != LLVM_POINTER_ENCODING)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "read jitdump unwinding record: header without an address");
+	*ret = (struct jitdump_unwinding){ .frames = slice_tail(data, header_bytes),
+					   .address = u64_at(data, 4, swapped) };
+	if (!ret->address)
+		ret->frames.len = 0;
+	return 0;
+}
+
+int jitdump_parse_unwinding(struct slice body, bool swapped, struct jitdump_unwinding *ret,
+			    struct err *err)
+{
+	uint64_t bytes, header_bytes;
+	struct slice data;
+
+	if (body.len < UNWINDING_DATA)
+		return err_set(err, ERR_INVALID, "read jitdump unwinding record: cut short");
+	bytes = u64_at(body, 0, swapped);
+	header_bytes = u64_at(body, 8, swapped);
+	if (bytes > body.len - UNWINDING_DATA || header_bytes > bytes)
+		return err_set(err, ERR_INVALID, "read jitdump unwinding record: bad sizes");
+	data = slice_from(body.data + UNWINDING_DATA, (size_t)bytes);
+	if (data.len && data.data[0] == EH_FRAME_HEADER_VERSION)
+		return parse_llvm_unwinding(data, (size_t)header_bytes, swapped, ret, err);
+	/* All others put it last. Where nothing is mapped, the header stands for nothing. */
+	*ret = (struct jitdump_unwinding){ 0 };
+	if (u64_at(body, 16, swapped))
+		ret->frames = slice_from(data.data, (size_t)(bytes - header_bytes));
 	return 0;
 }

@@ -6,8 +6,9 @@
  * A file is a header and then records, each with its size, so that unknown ones can be skipped. It
  * is written while it is read: the reader hands in what is there, and the record's head says
  * how much is needed. Only the beginning of a record's body has to be given, which leaves out the
- * machine code at the end of JITDUMP_LOAD and all but the first lines of JITDUMP_DEBUG_INFO. The
- * process writes what it likes. Slices of the results point into the input.
+ * machine code at the end of JITDUMP_LOAD and all but the first lines of JITDUMP_DEBUG_INFO; of
+ * JITDUMP_UNWINDING_INFO all is needed. The process writes what it likes. Slices of the results
+ * point into the input.
  */
 #ifndef FIRN_CODEC_PROCESS_JITDUMP_H
 #define FIRN_CODEC_PROCESS_JITDUMP_H
@@ -17,14 +18,15 @@
 
 #define JITDUMP_HEADER_BYTES 40
 #define JITDUMP_RECORD_HEAD_BYTES 16
-#define JITDUMP_BODY_BYTES_MAX 16384u /* of a body: as much as the parsers look at */
+#define JITDUMP_BODY_BYTES_MAX 16384u		 /* of a body: as much as the parsers look at */
+#define JITDUMP_UNWINDING_BYTES_MAX (192u << 10) /* ... of unwinding information */
 
 enum jitdump_record_id {
-	JITDUMP_LOAD,	    /* new code: its name and place */
-	JITDUMP_MOVE,	    /* known code at a new place */
-	JITDUMP_DEBUG_INFO, /* source lines of the code loaded next */
-	JITDUMP_CLOSE,	    /* nothing follows */
-	JITDUMP_UNWINDING_INFO,
+	JITDUMP_LOAD,		/* new code: its name and place */
+	JITDUMP_MOVE,		/* known code at a new place */
+	JITDUMP_DEBUG_INFO,	/* source lines of the code loaded next */
+	JITDUMP_CLOSE,		/* nothing follows */
+	JITDUMP_UNWINDING_INFO, /* of the code loaded next, or of all that is loaded next */
 };
 
 struct jitdump_header {
@@ -64,6 +66,16 @@ struct jitdump_source {
 	struct slice file; /* empty = the table has no lines */
 };
 
+/*
+ * An .eh_frame. V8 and CPython write one for each piece of code, as `perf inject` puts it: right
+ * behind the code, from a multiple of 8 bytes on. LLVM writes one for many pieces, with the address
+ * where it is in memory.
+ */
+struct jitdump_unwinding {
+	struct slice frames; /* empty = nothing is said of the code */
+	uint64_t address;    /* of `frames`; 0 = behind the code that is loaded next */
+};
+
 /* `bytes` is at least JITDUMP_HEADER_BYTES long. ERR_UNSUPPORTED for other versions. */
 int jitdump_parse_header(struct slice bytes, struct jitdump_header *ret, struct err *err);
 
@@ -79,5 +91,9 @@ int jitdump_parse_load(struct slice body, bool swapped, struct jitdump_load *ret
 int jitdump_parse_move(struct slice body, bool swapped, struct jitdump_move *ret, struct err *err);
 int jitdump_parse_debug_info(struct slice body, bool swapped, struct jitdump_source *ret,
 			     struct err *err);
+
+/* `body` is all of it. ERR_UNSUPPORTED for another order than that of V8, CPython or LLVM. */
+int jitdump_parse_unwinding(struct slice body, bool swapped, struct jitdump_unwinding *ret,
+			    struct err *err);
 
 #endif

@@ -67,15 +67,20 @@ static int remove_map(void **state)
 	return 0;
 }
 
-static struct jit *new_jit(void)
+static struct jit *new_jit_for(const struct jit_program *program)
 {
 	struct root_files *files = NULL;
 	struct jit *jit;
 
 	assert_int_equal(root_files_new(&files, NULL), 0);
-	jit = jit_new(0, files);
+	jit = jit_new(0, files, program);
 	root_files_unref(files);
 	return jit;
+}
+
+static struct jit *new_jit(void)
+{
+	return new_jit_for(NULL);
 }
 
 /* Name and line of an address when a window ends; "" = it has none. */
@@ -337,6 +342,151 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 	fflush(dump.file);
 	assert_string_equal(name_of(jit, 0x4000), "plain :0");
 	assert_string_equal(name_of(jit, 0x1000), "replaced :0");
+	remove_jitdump(&dump);
+	jit_free(jit);
+}
+
+/* What the kernel has of the test's process: a few lines. */
+static struct {
+	uint32_t number; /* 0 = the process has none */
+	bool is_refused; /* it is another's */
+	struct code_line_key keys[8];
+	size_t count;
+} kernel;
+
+static bool put_process(void *context, const struct process_identity *identity, uint32_t number)
+{
+	(void)context;
+	assert_int_equal(identity->pid, getpid());
+	assert_true(number & CODE_NUMBER_OF_JITDUMP);
+	if (!kernel.is_refused)
+		kernel.number = number;
+	return !kernel.is_refused;
+}
+
+static void put_line(void *context, const struct code_line_key *key, const struct code_line *line)
+{
+	size_t at = 0;
+
+	(void)context;
+	assert_false(key->reserved);
+	while (at < kernel.count &&
+	       (kernel.keys[at].line != key->line || kernel.keys[at].number != key->number))
+		at++;
+	if (!line) {
+		assert_true(at < kernel.count);
+		kernel.keys[at] = kernel.keys[--kernel.count];
+		return;
+	}
+	assert_true(at < 8);
+	kernel.count += at == kernel.count;
+	kernel.keys[at] = *key;
+}
+
+static void drop_process(void *context, uint32_t pid, uint32_t number)
+{
+	(void)context;
+	assert_int_equal(pid, getpid());
+	assert_int_equal(number, kernel.number);
+	kernel.number = 0;
+}
+
+static const struct jit_program program = { put_process, put_line, drop_process, NULL };
+
+static bool has_line(uint64_t address)
+{
+	for (size_t i = 0; i < kernel.count; i++)
+		if (kernel.keys[i].line == address >> CODE_LINE_SHIFT &&
+		    kernel.keys[i].number == kernel.number)
+			return true;
+	return false;
+}
+
+/* Of code of 16 bytes: CFA = rsp + 8, after a byte rsp + 16. */
+static void put_unwinding(FILE *file)
+{
+	static const char frames[] =
+		"\x14\0\0\0\0\0\0\0\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01\0\0\x10\0\0\0"
+		"\x1c\0\0\0\xd0\xff\xff\xff\x10\0\0\0\0\x41\x0e\x10";
+	uint64_t body[9] = { sizeof(frames) - 1, 0, 64 };
+
+	memcpy(body + 3, frames, sizeof(frames) - 1);
+	put_record(file, 4, body, 24 + sizeof(frames) - 1);
+}
+
+static void a_jitdump_tells_how_its_code_is_unwound(void **state)
+{
+	struct jit *jit;
+	struct jitdump dump;
+
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	make_jitdump(&dump);
+	map_jitdump(&dump);
+	put_load(dump.file, 0x1000, "pointer");
+	put_unwinding(dump.file);
+	put_load(dump.file, 0x2000, "rows");
+	put_load(dump.file, 0x3000, "pointer, too");
+	fflush(dump.file);
+	jit = new_jit_for(&program);
+	assert_string_equal(name_of(jit, 0x2000), "rows :0");
+	assert_int_equal(kernel.count, 1);
+	assert_true(has_line(0x2000));
+	assert_int_equal(metric_get(&jit_unwinding_lines), 1);
+	put_unwinding(dump.file);
+	put_load(dump.file, 0x4000, "later");
+	put_load(dump.file, 0x2000, "instead");
+	put_unwinding(dump.file); /* of what is to come */
+	fflush(dump.file);
+	assert_string_equal(name_of(jit, 0x4000), "later :0");
+	assert_int_equal(kernel.count, 1);
+	assert_true(has_line(0x4000));
+	put_load(dump.file, 0x5000, "after all");
+	fflush(dump.file);
+	assert_string_equal(name_of(jit, 0x5000), "after all :0");
+	assert_true(has_line(0x5000));
+	jit_sweep(jit, clock_monotonic_ns() + 400 * CLOCK_NS_PER_S); /* forgotten */
+	assert_int_equal(kernel.count, 0);
+	assert_int_equal(kernel.number, 0);
+	assert_string_equal(name_of(jit, 0x4000), "later :0");
+	assert_true(has_line(0x4000));
+	remove_jitdump(&dump);
+	jit_free(jit);
+}
+
+static void code_that_is_left_in_another_way_has_no_lines(void **state)
+{
+	struct jit *jit;
+	struct jitdump dump;
+
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	make_jitdump(&dump);
+	map_jitdump(&dump);
+	put_unwinding(dump.file);
+	put_load(dump.file, 0x2000, "rows");
+	fflush(dump.file);
+	kernel.is_refused = true;
+	jit = new_jit_for(&program);
+	assert_string_equal(name_of(jit, 0x2000), "rows :0");
+	assert_int_equal(kernel.count, 0);
+	jit_free(jit);
+	/* It turns out later. */
+	kernel.is_refused = false;
+	jit = new_jit_for(&program);
+	assert_string_equal(name_of(jit, 0x2000), "rows :0");
+	assert_int_equal(kernel.count, 1);
+	kernel.is_refused = true;
+	jit_settle(jit, SETTLE_NS);
+	assert_int_equal(kernel.count, 0);
+	assert_int_equal(kernel.number, 0);
+	put_unwinding(dump.file);
+	put_load(dump.file, 0x3000, "more");
+	fflush(dump.file);
+	assert_string_equal(name_of(jit, 0x3000), "more :0");
+	assert_int_equal(kernel.count, 0);
+	jit_settle(jit, SETTLE_NS);
+	assert_int_equal(metric_get(&jit_unwinding_lines), 0);
 	remove_jitdump(&dump);
 	jit_free(jit);
 }
@@ -643,6 +793,8 @@ int main(void)
 		cmocka_unit_test_teardown(unused_processes_are_forgotten_though_their_number_lives,
 					  remove_map),
 		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
+		cmocka_unit_test(a_jitdump_tells_how_its_code_is_unwound),
+		cmocka_unit_test(code_that_is_left_in_another_way_has_no_lines),
 		cmocka_unit_test_teardown(mappings_are_gone_through_again_when_others_are_mapped,
 					  remove_map),
 		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),

@@ -162,12 +162,73 @@ static void what_is_no_jitdump_is_refused(void **state)
 	strbuf_free(&out);
 }
 
+static int parse_unwinding(uint64_t bytes, uint64_t header_bytes, uint64_t mapped_bytes,
+			   struct slice data, struct jitdump_unwinding *ret)
+{
+	struct strbuf out = { 0 };
+	int code;
+
+	put64(&out, bytes);
+	put64(&out, header_bytes);
+	put64(&out, mapped_bytes);
+	strbuf_add_slice(&out, data);
+	code = jitdump_parse_unwinding(strbuf_slice(&out), swapped, ret, NULL);
+	/* The test's own text lives longer. */
+	if (!code && ret->frames.len)
+		ret->frames.data = data.data + (ret->frames.data - out.data - 24);
+	strbuf_free(&out);
+	return code;
+}
+
+static void unwinding_information_lies_as_its_writer_puts_it(void **state)
+{
+	struct slice behind = SLICE_LITERAL("\x14 frames\x01\x1b header");
+	struct strbuf llvm = { 0 };
+	struct jitdump_unwinding unwinding;
+
+	(void)state;
+	swapped = false;
+	assert_int_equal(parse_unwinding(17, 9, 24, behind, &unwinding), 0);
+	assert_true(slice_is(unwinding.frames, "\x14 frames"));
+	assert_int_equal(unwinding.address, 0);
+	assert_int_equal(parse_unwinding(17, 9, 0, behind, &unwinding), 0); /* V8, of a stub */
+	assert_int_equal(unwinding.frames.len, 0);
+	assert_int_equal(parse_unwinding(0, 0, 0, slice_from(NULL, 0), &unwinding), 0);
+	assert_int_equal(unwinding.frames.len, 0);
+
+	strbuf_add(&llvm, "\x01\x0c\xff\xff", 4);
+	put64(&llvm, 0x7f0000001000);
+	strbuf_add_text(&llvm, "frames");
+	assert_int_equal(parse_unwinding(18, 12, 0, strbuf_slice(&llvm), &unwinding), 0);
+	assert_true(slice_is(unwinding.frames, "frames"));
+	assert_int_equal(unwinding.address, 0x7f0000001000);
+	strbuf_free(&llvm);
+}
+
+static void unwinding_information_without_sense_is_refused(void **state)
+{
+	struct slice relative = SLICE_LITERAL("\x01\x1b\x03\x3b header, frames");
+	struct slice behind = SLICE_LITERAL("\x14 frames");
+	struct jitdump_unwinding unwinding;
+
+	(void)state;
+	swapped = false;
+	assert_int_not_equal(parse_unwinding(relative.len, 12, 40, relative, &unwinding), 0);
+	assert_int_not_equal(parse_unwinding(4, 4, 4, relative, &unwinding), 0);
+	assert_int_not_equal(parse_unwinding(behind.len + 1, 0, 9, behind, &unwinding), 0);
+	assert_int_not_equal(parse_unwinding(UINT64_MAX, 0, 9, behind, &unwinding), 0);
+	assert_int_not_equal(parse_unwinding(behind.len, behind.len + 1, 9, behind, &unwinding), 0);
+	assert_int_not_equal(jitdump_parse_unwinding(behind, false, &unwinding, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_and_records_are_read_in_both_byte_orders),
 		cmocka_unit_test(moves_and_lines_are_read),
 		cmocka_unit_test(what_is_no_jitdump_is_refused),
+		cmocka_unit_test(unwinding_information_lies_as_its_writer_puts_it),
+		cmocka_unit_test(unwinding_information_without_sense_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

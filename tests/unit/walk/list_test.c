@@ -82,7 +82,7 @@ static inline long walk_read_registers(__u64 *to)
 
 /* What is known of the generated code. */
 static struct code_line known_line;
-static bool has_line;
+static bool has_line, is_of_jitdump;
 
 static inline const struct code_line *walk_code_line(const struct code_line_key *key)
 {
@@ -115,7 +115,7 @@ static int set_up(void **state)
 	memset(stack, 0, sizeof(stack));
 	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
-	has_answer = is_v8 = has_line = false;
+	has_answer = is_v8 = has_line = is_of_jitdump = false;
 	beam_exit = 0;
 	return 0;
 }
@@ -135,6 +135,7 @@ static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
 	walk->has_beam = beam_exit;
 	walk->beam.process.exit = beam_exit;
 	walk->has_code = has_line;
+	walk->code_key.number = is_of_jitdump ? CODE_NUMBER_OF_JITDUMP | 1 : 1;
 	for (bool on = walk_leaf(walk, &sample); on; on = walk_frame(walk, &sample))
 		continue;
 	return (enum stack_end)walk->end;
@@ -243,6 +244,34 @@ static void generated_code_may_save_the_frame_pointer_far_away(void **state)
 	known_line.rows[0] = TABLE_ROW(0, 0);
 	stack[1] = CODE + 0x10;
 	assert_int_equal(walk_from(&walk, GENERATED, STACK), STACK_GUESSED_POINTER);
+}
+
+/* Images of .NET are files, of which there may be lines; what a jitdump tells of is in no file. */
+static void lines_by_a_jitdump_are_of_generated_code_alone(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	has_line = true;
+	memset(&known_line, 0xff, sizeof(known_line)); /* TABLE_ROW_UNUSED */
+	known_line.rows[0] = TABLE_ROW(0, 3u << 1);
+	stack[2] = GENERATED + 0x10;
+	for (int i = 0; i < 2; i++) {
+		is_of_jitdump = i;
+		assert_int_equal(walk_from(&walk, GENERATED, 1), STACK_COMPLETE);
+		assert_int_equal(walk.at, 2);
+		assert_int_equal(walk.by_table, 2);
+	}
+	/* A file whose table is yet to come. */
+	kept_part.mappings[0].file.inode = 2;
+	kept_head.flags = 0;
+	stack[0] = STACK + 8 * 4;
+	stack[1] = CODE + 0x20;
+	is_of_jitdump = false;
+	assert_int_not_equal(walk_from(&walk, CODE, STACK), STACK_TABLE_PENDING);
+	is_of_jitdump = true;
+	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_TABLE_PENDING);
 }
 
 /* CPython's trampolines keep no frame pointer, but what follows their call says all. */
@@ -409,6 +438,7 @@ int main(void)
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
 		cmocka_unit_test_setup(generated_code_may_save_the_frame_pointer_far_away, set_up),
+		cmocka_unit_test_setup(lines_by_a_jitdump_are_of_generated_code_alone, set_up),
 		cmocka_unit_test_setup(the_end_of_a_stub_says_how_it_is_left, set_up),
 		cmocka_unit_test_setup(code_without_information_returns_to_what_called_it, set_up),
 		cmocka_unit_test_setup(code_that_modules_share_returns_to_its_caller, set_up),
