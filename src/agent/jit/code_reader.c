@@ -338,7 +338,9 @@ static void take_header(struct read_turn *turn)
 		return;
 	}
 	reader->swapped = header.swapped;
-	reader->has_rows = reader->rows && !header.swapped && header.machine == EM_X86_64;
+	/* CPython 3.13 says none. */
+	reader->has_rows = reader->rows && !header.swapped &&
+			   (header.machine == EM_X86_64 || header.machine == EM_NONE);
 	if (header.bytes <= turn->file_bytes)
 		reader->offset = header.bytes;
 }

@@ -454,6 +454,32 @@ static void a_jitdump_tells_how_its_code_is_unwound(void **state)
 	jit_free(jit);
 }
 
+static void code_of_another_machine_has_no_lines(void **state)
+{
+	static const struct {
+		uint32_t machine;
+		size_t lines;
+	} headers[] = { { 62, 1 }, { 0, 1 }, { 183, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		struct jit *jit = new_jit_for(&program);
+		struct jitdump dump;
+
+		memset(&kernel, 0, sizeof(kernel));
+		make_jitdump(&dump);
+		map_jitdump(&dump);
+		put_unwinding(dump.file);
+		put_load(dump.file, 0x2000, "code");
+		fflush(dump.file);
+		assert_int_equal(pwrite(fileno(dump.file), &headers[i].machine, 4, 12), 4);
+		assert_string_equal(name_of(jit, 0x2000), "code :0");
+		assert_int_equal(kernel.count, headers[i].lines);
+		remove_jitdump(&dump);
+		jit_free(jit);
+	}
+}
+
 static void code_that_is_left_in_another_way_has_no_lines(void **state)
 {
 	struct jit *jit;
@@ -794,6 +820,7 @@ int main(void)
 					  remove_map),
 		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
 		cmocka_unit_test(a_jitdump_tells_how_its_code_is_unwound),
+		cmocka_unit_test(code_of_another_machine_has_no_lines),
 		cmocka_unit_test(code_that_is_left_in_another_way_has_no_lines),
 		cmocka_unit_test_teardown(mappings_are_gone_through_again_when_others_are_mapped,
 					  remove_map),
