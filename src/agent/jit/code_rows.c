@@ -11,6 +11,9 @@
 #include "codec/elf/cfi.h"
 
 #define CODE_ALIGNMENT 8 /* of .eh_frame behind the code */
+#define READ_FACTOR 4	 /* how often, on average, its bytes may be read */
+#define READ_BYTES_MIN 4096u
+#define LINE_BYTES 16u /* of .eh_frame: reading them is the work of a line */
 
 /* A line while it is changed: the rule of each of its bytes. */
 struct opened {
@@ -323,9 +326,12 @@ static struct telling *listen(struct code_rows *rows, struct slice frames, uint6
 	telling->start = start;
 	telling->end = end;
 	section_reader_open_memory(section, frames, address, "a jitdump");
-	if (!cfi_open(&telling->cfi, CFI_EH_FRAME, EM_X86_64, section, &err) &&
-	    cfi_list(&telling->cfi, true, &sink, &err))
-		telling->count = 0;
+	rows->work += frames.len / LINE_BYTES;
+	if (!cfi_open(&telling->cfi, CFI_EH_FRAME, EM_X86_64, section, &err)) {
+		telling->cfi.work_left_bytes = READ_BYTES_MIN + READ_FACTOR * frames.len;
+		if (cfi_list(&telling->cfi, true, &sink, &err))
+			telling->count = 0;
+	}
 	free(section);
 	return telling;
 }

@@ -235,8 +235,9 @@ static int parse_cie(struct cfi *cfi, const struct entry *entry, struct cfi_cie 
 	struct view view = { 0 };
 	int status;
 
-	if (len <= id_len || len > CIE_BYTES_MAX)
+	if (len <= id_len || len > CIE_BYTES_MAX || len > cfi->work_left_bytes)
 		return 0;
+	cfi->work_left_bytes -= len;
 	status = section_reader_view(&cfi->cies, entry->id_at, len, &view.start, err);
 	if (status)
 		return status;

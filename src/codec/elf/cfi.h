@@ -17,7 +17,10 @@
 #include "codec/elf/cfi_program.h"
 
 #define CFI_CIES_CACHED 64
-/* Instructions read in the life of one reader: keeps entries that overlap from costing forever. */
+/*
+ * Instructions read in the life of one reader: keeps entries that overlap, and CIEs that take turns
+ * in the cache, from costing forever. Who reads something small lowers work_left_bytes.
+ */
 #define CFI_WORK_BYTES_MAX (1ull << 30)
 
 enum cfi_kind { CFI_EH_FRAME, CFI_DEBUG_FRAME };

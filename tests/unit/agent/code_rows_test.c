@@ -282,6 +282,56 @@ static void nobody_makes_more_work_than_is_allowed(void **state)
 	code_rows_fini(&rows);
 }
 
+#define TURNS_CIE_BYTES 4096u /* two of them have the same place in the reader's cache */
+#define TURNS_FUNCTIONS 1000
+
+/* Functions whose CIEs are as large as may be; `turns`: two CIEs take turns. */
+static struct strbuf frames_with_large_cies(uint64_t address, bool turns)
+{
+	static const uint8_t cie[] = { 0,    0,	   0, 0,    1,	  'z', 'R', 0,	  1,
+				       0x78, 0x10, 1, 0x1b, 0x0c, 7,   8,   0x90, 1 };
+	struct strbuf frames = { 0 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t len = TURNS_CIE_BYTES - 4;
+
+		strbuf_add(&frames, &len, sizeof(len));
+		memset(strbuf_reserve(&frames, len), 0, len);
+		memcpy(frames.data + frames.len, cie, sizeof(cie));
+		frames.len += len;
+	}
+	for (uint32_t i = 0; i < TURNS_FUNCTIONS; i++) {
+		uint32_t at = (uint32_t)frames.len, cie_at = turns ? i % 2 * TURNS_CIE_BYTES : 0;
+		uint64_t code = CODE + (uint64_t)i * CODE_LINE_BYTES;
+		uint32_t head[] = { 20, at + 4 - cie_at, (uint32_t)(code - (address + at + 8)),
+				    64 };
+
+		strbuf_add(&frames, head, sizeof(head));
+		strbuf_add(&frames, "\0\x41\x0e\x10\0\0\0", 8);
+	}
+	strbuf_add(&frames, "\0\0\0", 4);
+	return frames;
+}
+
+static void what_is_read_over_and_over_is_not_believed(void **state)
+{
+	for (int turns = 0; turns < 2; turns++) {
+		struct strbuf frames = frames_with_large_cies(CODE + (1 << 20), turns);
+		struct code_rows rows = { 0 };
+
+		start(state);
+		code_rows_begin(&rows, ROOM);
+		code_rows_tell(&rows, &(struct jitdump_unwinding){ strbuf_slice(&frames),
+								   CODE + (1 << 20) });
+		take(&rows);
+		for (uint64_t i = 0; i < TURNS_FUNCTIONS; i++)
+			assert_int_equal(rule_at(CODE + i * CODE_LINE_BYTES + 1),
+					 turns ? 0 : CFA(16));
+		strbuf_free(&frames);
+		code_rows_fini(&rows);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +341,7 @@ int main(void)
 		cmocka_unit_test_setup(lines_of_which_nothing_is_known_give_room, start),
 		cmocka_unit_test_setup(without_room_code_has_no_rows, start),
 		cmocka_unit_test_setup(what_a_line_cannot_say_is_unknown, start),
+		cmocka_unit_test_setup(what_is_read_over_and_over_is_not_believed, start),
 		cmocka_unit_test_setup(nobody_makes_more_work_than_is_allowed, start),
 	};
 
