@@ -14,6 +14,7 @@
 #define READ_FACTOR 4	 /* how often, on average, its bytes may be read */
 #define READ_BYTES_MIN 4096u
 #define LINE_BYTES 16u /* of .eh_frame: reading them is the work of a line */
+#define LISTEN_WORK 4u /* in lines: of being told anything, or nothing */
 
 /* A line while it is changed: the rule of each of its bytes. */
 struct opened {
@@ -326,7 +327,7 @@ static struct telling *listen(struct code_rows *rows, struct slice frames, uint6
 	telling->start = start;
 	telling->end = end;
 	section_reader_open_memory(section, frames, address, "a jitdump");
-	rows->work += frames.len / LINE_BYTES;
+	rows->work += LISTEN_WORK + frames.len / LINE_BYTES;
 	if (!cfi_open(&telling->cfi, CFI_EH_FRAME, EM_X86_64, section, &err)) {
 		telling->cfi.work_left_bytes = READ_BYTES_MIN + READ_FACTOR * frames.len;
 		if (cfi_list(&telling->cfi, true, &sink, &err))

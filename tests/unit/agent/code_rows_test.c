@@ -274,11 +274,31 @@ static void nobody_makes_more_work_than_is_allowed(void **state)
 	for (; !code_rows_is_spent(&rows); loads++)
 		load_pushing(&rows, CODE, CODE_ROWS_BYTES_MAX);
 	assert_in_range(loads, 1, 2); /* then it is another process's turn */
+	assert_true(rows.work < CODE_ROWS_WORK_MAX * 3);
 	assert_int_equal(rows.count, CODE_ROWS_LINES_MAX);
 	code_rows_begin(&rows, SIZE_MAX);
 	assert_false(code_rows_is_spent(&rows));
 	assert_true(code_rows_bytes(&rows) < 8 << 20);
 	strbuf_free(&frames);
+	code_rows_fini(&rows);
+}
+
+/* Records as small as may be are many in a turn: of each counts that it is read. */
+static void being_told_nothing_is_work_too(void **state)
+{
+	struct jitdump_unwinding nothing = { .address = CODE };
+	struct code_rows rows = { 0 };
+	unsigned told = 0, loads = 0;
+
+	(void)state;
+	code_rows_begin(&rows, ROOM);
+	for (; !code_rows_is_spent(&rows) && told < CODE_ROWS_WORK_MAX; told++)
+		code_rows_tell(&rows, &nothing);
+	assert_in_range(told, 1, CODE_ROWS_WORK_MAX / 4);
+	code_rows_begin(&rows, ROOM);
+	for (; !code_rows_is_spent(&rows) && loads < CODE_ROWS_WORK_MAX; loads++)
+		load(&rows, CODE, 1, slice_from("", 1));
+	assert_in_range(loads, 1, CODE_ROWS_WORK_MAX / 4);
 	code_rows_fini(&rows);
 }
 
@@ -343,6 +363,7 @@ int main(void)
 		cmocka_unit_test_setup(what_a_line_cannot_say_is_unknown, start),
 		cmocka_unit_test_setup(what_is_read_over_and_over_is_not_believed, start),
 		cmocka_unit_test_setup(nobody_makes_more_work_than_is_allowed, start),
+		cmocka_unit_test_setup(being_told_nothing_is_work_too, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
