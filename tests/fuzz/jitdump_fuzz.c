@@ -57,7 +57,7 @@ static void read_some(struct code_reader *reader, struct code_map **map)
 	next = code_map_build(&builder, *map, &dropped);
 	code_map_unref(*map);
 	code_map_builder_free(&builder);
-	code_rows_take_changes(reader->rows, check_line, reader->rows);
+	code_rows_take_changes(reader->rows, SIZE_MAX, check_line, reader->rows);
 	*map = next;
 }
 

@@ -235,18 +235,27 @@ void code_rows_forget(struct code_rows *rows)
 	rows->told_start = rows->told_end = 0;
 }
 
-void code_rows_take_changes(struct code_rows *rows, code_rows_put_f *put_line, void *context)
+size_t code_rows_take_changes(struct code_rows *rows, size_t max, code_rows_put_f *put_line,
+			      void *context)
 {
-	for (size_t i = 0; i < rows->count && rows->is_changed; i++) {
+	size_t i, taken = 0;
+
+	if (!rows->is_changed)
+		return 0;
+	for (i = 0; i < rows->count && taken < max; i++) {
 		struct code_rows_line *line = &rows->items[i];
 
-		if (line->is_changed && (line->is_known || line->is_taken))
+		if (!line->is_changed)
+			continue;
+		if (line->is_known || line->is_taken) {
 			put_line(context, line->number, line->is_known ? &line->line : NULL);
-		if (line->is_changed)
-			line->is_taken = line->is_known;
+			taken++;
+		}
+		line->is_taken = line->is_known;
 		line->is_changed = false;
 	}
-	rows->is_changed = false;
+	rows->is_changed = i < rows->count;
+	return taken;
 }
 
 /* ---- rows ---- */

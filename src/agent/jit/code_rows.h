@@ -65,8 +65,12 @@ void code_rows_forget(struct code_rows *rows);
 
 typedef void code_rows_put_f(void *context, uint64_t number, const struct code_line *line);
 
-/* What is new since the last time; a line of NULL is one that is there no more. */
-void code_rows_take_changes(struct code_rows *rows, code_rows_put_f *put, void *context);
+/*
+ * What is new since the last time, `max` lines at most; a line of NULL is one that is there no
+ * more. Returns how many there were. Is there more, rows->is_changed stays.
+ */
+size_t code_rows_take_changes(struct code_rows *rows, size_t max, code_rows_put_f *put,
+			      void *context);
 
 size_t code_rows_bytes(const struct code_rows *rows); /* memory */
 

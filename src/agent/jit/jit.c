@@ -24,6 +24,8 @@
 #define STUCK_NS (10 * CLOCK_NS_PER_S)
 #define STUCK_MAX 4
 #define STOP_NS (2 * CLOCK_NS_PER_S)
+#define PUTS_BURST_NS (JIT_PUTS_MAX * JIT_PUT_NS)
+#define PUTS_MIN 1024 /* looking for lines to put is worth it for so many */
 
 /* The files of one process: the worker's while they are read. */
 struct files {
@@ -80,7 +82,8 @@ struct jit {
 	size_t bytes_max;
 	struct root_files *files; /* a reference */
 	struct jit_program program;
-	uint32_t numbers; /* of processes with lines, so far */
+	uint32_t numbers;	     /* of processes with lines, so far */
+	int64_t puts_ns, puts_at_ns; /* a stock: JIT_PUT_NS for each line; negative = overdrawn */
 
 	struct lock lock; /* guards what follows */
 	struct lock_condition work, idle;
@@ -429,18 +432,36 @@ static void put_line(void *context, uint64_t number, const struct code_line *lin
 	program->put_line(program->context, &key, line);
 }
 
+static int64_t puts_stock_ns(struct jit *jit)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	jit->puts_ns += now_ns - jit->puts_at_ns;
+	jit->puts_at_ns = now_ns;
+	if (jit->puts_ns > PUTS_BURST_NS)
+		jit->puts_ns = PUTS_BURST_NS;
+	return jit->puts_ns;
+}
+
+/* With the lock held, and the entry at rest. */
+static void put_changes(struct jit *jit, struct entry *entry, size_t max)
+{
+	struct putting putting = { jit, entry->number };
+	size_t count = code_rows_take_changes(&entry->files->rows, max, put_line, &putting);
+
+	jit->puts_ns -= (int64_t)count * JIT_PUT_NS;
+}
+
 /* With the lock held, and the entry at rest if it has lines. */
 static void drop_lines(struct jit *jit, struct entry *entry)
 {
-	struct putting putting = { jit, entry->number };
-
 	lock_assert_held(&jit->lock);
 	if (!entry->number)
 		return;
 	jit->program.drop_process(jit->program.context, entry->identity.pid, entry->number);
 	if (entry->files) {
 		code_rows_forget(&entry->files->rows);
-		code_rows_take_changes(&entry->files->rows, put_line, &putting);
+		put_changes(jit, entry, SIZE_MAX);
 	}
 	entry->number = 0;
 }
@@ -464,7 +485,8 @@ static void take_lines(struct jit *jit, struct entry *entry)
 		entry->number ? entry->number : (jit->numbers + 1) | CODE_NUMBER_OF_JITDUMP;
 
 	lock_assert_held(&jit->lock);
-	if (!is_at_rest(jit, entry) || entry->is_left_by_other || !entry->files->rows.is_changed)
+	if (!is_at_rest(jit, entry) || entry->is_left_by_other || !entry->files->rows.is_changed ||
+	    puts_stock_ns(jit) < PUTS_MIN * JIT_PUT_NS)
 		return;
 	if (!entry->number &&
 	    !jit->program.put_process(jit->program.context, &entry->identity, number)) {
@@ -473,7 +495,7 @@ static void take_lines(struct jit *jit, struct entry *entry)
 	}
 	jit->numbers += !entry->number;
 	entry->number = number;
-	code_rows_take_changes(&entry->files->rows, put_line, &(struct putting){ jit, number });
+	put_changes(jit, entry, (size_t)(jit->puts_ns / JIT_PUT_NS));
 }
 
 /* With the lock held: whether it is still so that the process has lines. */
@@ -541,7 +563,8 @@ struct jit *jit_new(uint64_t memory_bytes, struct root_files *files,
 		jit->program = *program;
 	jit->users = 1;
 	jit->stock_ns = JIT_BURST_NS;
-	jit->stock_at_ns = clock_monotonic_ns();
+	jit->puts_ns = PUTS_BURST_NS;
+	jit->stock_at_ns = jit->puts_at_ns = clock_monotonic_ns();
 	return jit;
 }
 
@@ -715,6 +738,13 @@ static bool is_over(const struct jit *jit, const struct entry *entry, int64_t no
 	       errno == ESRCH;
 }
 
+/* Else the next time. Lines cannot be taken back while they are being made. */
+static bool can_forget(struct jit *jit, const struct entry *entry)
+{
+	return !entry->number || !entry->files ||
+	       (is_at_rest(jit, entry) && puts_stock_ns(jit) > 0);
+}
+
 void jit_sweep(struct jit *jit, int64_t now_ns)
 {
 	size_t count = jit->count, kept_bytes = 0;
@@ -730,8 +760,7 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 		bool goes = is_over(jit, entry, now_ns) ||
 			    kept_bytes + entry->bytes > jit->bytes_max / 4 * 3;
 
-		/* Its lines cannot be taken back while they are being made: the next time. */
-		if (goes && (!entry->number || !entry->files || is_at_rest(jit, entry))) {
+		if (goes && can_forget(jit, entry)) {
 			drop_lines(jit, entry);
 			forget(jit, entry);
 			continue;

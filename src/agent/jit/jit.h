@@ -22,7 +22,9 @@
  * All functions are for the drain thread. Bounds: JIT_PROCESSES_MAX, JIT_BYTES_MAX (over which
  * the longest unused are forgotten), JIT_LINES_MAX (over which code has no rows), JIT_OPEN_MAX, and
  * those of code_map, code_rows and code_reader. Reading
- * takes a twentieth of one CPU after a burst of JIT_BURST_NS, of all processes together.
+ * takes a twentieth of one CPU after a burst of JIT_BURST_NS, of all processes together. Lines are
+ * put, and taken back, in pieces of JIT_PUTS_MAX, one in JIT_PUT_NS; those of a process that is
+ * forgotten, or left in another way, at once.
  */
 #ifndef FIRN_AGENT_JIT_JIT_H
 #define FIRN_AGENT_JIT_JIT_H
@@ -30,6 +32,7 @@
 #include "agent/bpf/shared.h"
 #include "agent/files/root_files.h"
 #include "agent/jit/code_name.h"
+#include "agent/jit/code_rows.h"
 #include "agent/procs/process.h"
 
 #define JIT_PROCESSES_MAX 16384
@@ -38,7 +41,9 @@
 #define JIT_BURST_NS (2 * CLOCK_NS_PER_S) /* of CPU time */
 #define JIT_OPEN_MAX 512 /* files kept open: what a process writes as it ends can be read, too */
 
-#define JIT_LINES_MAX (CODE_LINES_MAX / 4) /* of all processes */
+#define JIT_LINES_MAX (CODE_LINES_MAX / 4)  /* of all processes */
+#define JIT_PUTS_MAX CODE_ROWS_LINES_MAX    /* lines put at once, of all processes */
+#define JIT_PUT_NS (CLOCK_NS_PER_S / 16384) /* a line, on average */
 
 struct jit;
 

@@ -55,8 +55,12 @@ static void put_line(void *context, uint64_t number, const struct code_line *lin
 
 static size_t take(struct code_rows *rows)
 {
+	size_t taken;
+
 	changes = 0;
-	code_rows_take_changes(rows, put_line, NULL);
+	taken = code_rows_take_changes(rows, SIZE_MAX, put_line, NULL);
+	assert_int_equal(changes, taken);
+	assert_false(rows->is_changed);
 	return changes;
 }
 
@@ -187,6 +191,26 @@ static void newer_code_replaces_what_was_there(void **state)
 	load(&rows, CODE - 0x1000, 0x10000000, slice_from(NULL, 0)); /* far more than is known */
 	assert_int_equal(take(&rows), 4);
 	assert_int_equal(lines_count, 0);
+	code_rows_fini(&rows);
+}
+
+static void changes_can_be_taken_bit_by_bit(void **state)
+{
+	struct code_rows rows = { 0 };
+
+	(void)state;
+	code_rows_begin(&rows, ROOM);
+	load_pushing(&rows, CODE, 0x200);
+	assert_int_equal(code_rows_take_changes(&rows, 3, put_line, NULL), 3);
+	assert_int_equal(lines_count, 3);
+	assert_true(rows.is_changed);
+	code_rows_begin(&rows, ROOM);
+	load(&rows, CODE, 0x80, slice_from(NULL, 0));
+	load(&rows, CODE + 0x180, 0x80, slice_from(NULL, 0)); /* nobody has that one */
+	assert_int_equal(take(&rows), 1);
+	assert_int_equal(lines_count, 2);
+	assert_int_equal(rule_at(CODE), 0);
+	assert_int_equal(rule_at(CODE + 0x80), CFA(16) | BX_AT(1));
 	code_rows_fini(&rows);
 }
 
@@ -358,6 +382,7 @@ int main(void)
 		cmocka_unit_test_setup(what_is_behind_the_code_says_how_it_is_left, start),
 		cmocka_unit_test_setup(what_has_an_address_is_of_many_functions, start),
 		cmocka_unit_test_setup(newer_code_replaces_what_was_there, start),
+		cmocka_unit_test_setup(changes_can_be_taken_bit_by_bit, start),
 		cmocka_unit_test_setup(lines_of_which_nothing_is_known_give_room, start),
 		cmocka_unit_test_setup(without_room_code_has_no_rows, start),
 		cmocka_unit_test_setup(what_a_line_cannot_say_is_unknown, start),

@@ -517,6 +517,87 @@ static void code_that_is_left_in_another_way_has_no_lines(void **state)
 	jit_free(jit);
 }
 
+static size_t lines_put;
+
+static bool put_any_process(void *context, const struct process_identity *identity, uint32_t number)
+{
+	(void)context;
+	(void)identity;
+	(void)number;
+	return true;
+}
+
+static void count_put(void *context, const struct code_line_key *key, const struct code_line *line)
+{
+	(void)context;
+	(void)key;
+	(void)line;
+	lines_put++;
+}
+
+static void drop_any_process(void *context, uint32_t pid, uint32_t number)
+{
+	(void)context;
+	(void)pid;
+	(void)number;
+}
+
+/* Of as much code as may have rows, and other rows each time. */
+static void put_large_code(FILE *file, unsigned round)
+{
+	const uint32_t bytes = CODE_ROWS_BYTES_MAX, behind = -(bytes + 32);
+	char frames[] = "\x14\0\0\0\0\0\0\0\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01\0\0"
+			"\x10\0\0\0\x1c\0\0\0PPPPSSSS\0\x41\x0e\x10";
+	uint64_t unwinding[9] = { sizeof(frames) - 1, 0, 64 },
+		 load[8] = { 0, 0, 0x10000000, bytes };
+
+	memcpy(frames + 32, &behind, sizeof(behind));
+	memcpy(frames + 36, &bytes, sizeof(bytes));
+	frames[sizeof(frames) - 2] = (char)(16 + 8 * (round % 8));
+	memcpy(unwinding + 3, frames, sizeof(frames) - 1);
+	put_record(file, 4, unwinding, 24 + sizeof(frames) - 1);
+	strcpy((char *)(load + 5), "large");
+	put_record(file, 0, load, sizeof(load));
+}
+
+/* However often a process changes all of its code: the drain thread has other things to do. */
+static void lines_are_put_bit_by_bit(void **state)
+{
+	static const struct jit_program counting = { put_any_process, count_put, drop_any_process,
+						     NULL };
+	int64_t began_ns = clock_monotonic_ns(), until_ns = began_ns + SETTLE_NS;
+	struct jitdump dump;
+	struct jit *jit;
+
+	(void)state;
+	lines_put = 0;
+	make_jitdump(&dump);
+	map_jitdump(&dump);
+	jit = new_jit_for(&counting);
+	for (unsigned round = 1; round <= 10; round++) {
+		put_large_code(dump.file, round);
+		put_load(dump.file, 0x1000 * round, "next");
+		fflush(dump.file);
+		while (!*name_of(jit, 0x1000 * round))
+			assert_true(clock_monotonic_ns() < until_ns);
+		if (round == 1)
+			assert_int_equal(lines_put, JIT_PUTS_MAX);
+		assert_true(lines_put <=
+			    JIT_PUTS_MAX +
+				    (uint64_t)(clock_monotonic_ns() - began_ns) / JIT_PUT_NS);
+	}
+	/* All come, and all go. */
+	while (lines_put < 2 * JIT_PUTS_MAX && clock_monotonic_ns() < until_ns)
+		jit_settle(jit, SETTLE_NS);
+	assert_true(lines_put >= 2 * JIT_PUTS_MAX);
+	do
+		jit_sweep(jit, clock_monotonic_ns() + 400 * CLOCK_NS_PER_S);
+	while (metric_get(&jit_processes) && clock_monotonic_ns() < until_ns);
+	assert_int_equal(metric_get(&jit_processes), 0);
+	remove_jitdump(&dump);
+	jit_free(jit);
+}
+
 static bool is_named_with(struct jit *jit, uint64_t address, uint64_t mapped)
 {
 	struct process_identity identity = identity_of(getpid());
@@ -822,6 +903,7 @@ int main(void)
 		cmocka_unit_test(a_jitdump_tells_how_its_code_is_unwound),
 		cmocka_unit_test(code_of_another_machine_has_no_lines),
 		cmocka_unit_test(code_that_is_left_in_another_way_has_no_lines),
+		cmocka_unit_test(lines_are_put_bit_by_bit),
 		cmocka_unit_test_teardown(mappings_are_gone_through_again_when_others_are_mapped,
 					  remove_map),
 		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),
