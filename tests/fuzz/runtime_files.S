@@ -32,7 +32,7 @@
 	.skip 64;                                                                                  \
 	END(reader)
 
-#if defined(PYTHON_313)
+#if defined(PYTHON_313) || defined(PYTHON_314) || defined(PYTHON_315)
 
 	.data
 	.p2align 3
@@ -45,10 +45,33 @@ VARIABLE(_PyRuntime, 8 + 8 * 128)
 	.quad 40, 16, 32, 72, 32, 16, 40	    /* bytes, text */
 	.skip 8 * (128 - 30)
 VARIABLE(Py_Version, 4)
+#if defined(PYTHON_313)
 	.long 0x030d01f0
+#elif defined(PYTHON_314)
+	.long 0x030e0af0
+#else
+	.long 0x030f02f0
+#endif
 VARIABLE(PyCode_Type, 8)
 	.quad 0
 	THREAD_VARIABLE(_PyThreadState_GetCurrent)
+#if defined(PYTHON_314) /* a program at a fixed address; the key is a word of its own */
+FUNCTION(PyGILState_GetThisThreadState)
+	movl $_PyRuntime + 8 * 64, %edi
+	jmp *(%rdi)
+	.skip 64
+END(PyGILState_GetThisThreadState)
+#elif defined(PYTHON_315)
+	.section .tbss, "awT", @nobits
+first_state: .skip 8
+	.text
+FUNCTION(PyGILState_GetThisThreadState)
+	movq first_state@gottpoff(%rip), %rax
+	movq %fs:(%rax), %rax
+	ret
+	.skip 64
+END(PyGILState_GetThisThreadState)
+#endif
 FUNCTION(_PyEval_EvalFrameDefault)
 	.skip 64
 END(_PyEval_EvalFrameDefault)

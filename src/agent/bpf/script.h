@@ -175,12 +175,11 @@ static __always_inline bool script_find_key(bool is_number, __u64 at, __u64 thre
 }
 
 /* A variable of a thread, by the module's number and its offset there. */
-static __always_inline bool script_find_dynamic(const struct script *script, __u64 thread,
-						__u64 *ret)
+static __always_inline bool script_find_dynamic(__u64 at, __u64 thread, __u64 *ret)
 {
 	__u64 slot[2] = { 0 }, table = 0, block = 0;
 
-	if (walk_read(slot, sizeof(slot), script->process.state_at) || !slot[0] ||
+	if (walk_read(slot, sizeof(slot), at) || !slot[0] ||
 	    walk_read(&table, sizeof(table), thread + SCRIPT_DTV_AT) ||
 	    walk_read(&block, sizeof(block), table + 16 * slot[0]))
 		return false;
@@ -188,20 +187,19 @@ static __always_inline bool script_find_dynamic(const struct script *script, __u
 	return true;
 }
 
-/* Where the thread keeps the address of its interpreter's state. */
-static __always_inline bool script_find_state(const struct script *script, __u64 thread, __u64 *ret)
+/* Where a thread keeps a word, by `form` (enum script_state_form) and what goes with it. */
+static __always_inline bool script_find_word(__u16 form, __u64 at, __u64 thread, __u64 *ret)
 {
-	__u64 offset = script->process.state_at;
+	__u64 offset = at;
 
-	switch (script->process.state_form) {
+	switch (form) {
 	case SCRIPT_STATE_KEY:
 	case SCRIPT_STATE_KEY_NUMBER:
-		return script_find_key(script->process.state_form == SCRIPT_STATE_KEY_NUMBER,
-				       offset, thread, ret);
+		return script_find_key(form == SCRIPT_STATE_KEY_NUMBER, at, thread, ret);
 	case SCRIPT_STATE_DYNAMIC:
-		return script_find_dynamic(script, thread, ret);
+		return script_find_dynamic(at, thread, ret);
 	case SCRIPT_STATE_SLOT:
-		if (walk_read(&offset, sizeof(offset), script->process.state_at))
+		if (walk_read(&offset, sizeof(offset), at))
 			return false;
 		*ret = thread + offset;
 		return true;
@@ -211,6 +209,12 @@ static __always_inline bool script_find_state(const struct script *script, __u64
 	default:
 		return false;
 	}
+}
+
+/* Where the thread keeps the address of its interpreter's state. */
+static __always_inline bool script_find_state(const struct script *script, __u64 thread, __u64 *ret)
+{
+	return script_find_word(script->process.state_form, script->process.state_at, thread, ret);
 }
 
 static __always_inline __u64 script_word_of(const __u64 *frame, __u32 at)

@@ -25,17 +25,19 @@
 
 /*
  * The state of a thread that has given up the interpreter's lock: CPython from 3.12 on then leaves
- * it to the pthread key alone. 0 = there is none.
+ * it to the pthread key alone, from 3.15 on to another variable. 0 = there is none.
  */
 static __always_inline __u64 script_detached_state(const struct script *script, __u64 thread)
 {
-	__u64 key_at = script->process.key_at, at = 0;
-	__u64 slot[2] = { 0 }; /* its use, odd while the key is in use, and the value */
+	const struct script_process *process = &script->process;
+	__u64 at = 0, state = 0, use = 1; /* of a key: odd while it is in use */
 
-	if (!key_at || !script_find_key(false, key_at, thread, &at) ||
-	    walk_read(slot, sizeof(slot), at - 8) || !(slot[0] & 1))
+	if (!process->key_at ||
+	    !script_find_word(process->key_form, process->key_at, thread, &at) ||
+	    walk_read(&state, sizeof(state), at) ||
+	    (process->key_form == SCRIPT_STATE_KEY && walk_read(&use, sizeof(use), at - 8)))
 		return 0;
-	return slot[1];
+	return use & 1 ? state : 0;
 }
 
 /* The state that the thread itself names. 0 = there is none. */

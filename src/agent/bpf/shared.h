@@ -241,8 +241,8 @@ struct script_process {
 	__u16 kind;	  /* enum script_kind */
 	__u16 state_form; /* enum script_state_form */
 	__u64 state_at;
-	__u64 key_at; /* the same of SCRIPT_STATE_KEY, for threads that have no state there, of
-			 Python; of PHP from 8.2 on, where the time of the request is; 0 = none */
+	__u64 key_at; /* the same of key_form, for threads that have no state there, of Python;
+			 of PHP from 8.2 on, where the time of the request is; 0 = none */
 	/* Of Python; 0 = none: */
 	__u64 current_at;      /* the state that has the interpreter's lock, where that may be
 				  another one of the thread's */
@@ -250,7 +250,8 @@ struct script_process {
 	/* The process, or the one that it is a fork of: copies that one of them had are new to none
 	 * (PHP and Perl, which know code by what is the same in all of them). */
 	__u32 family;
-	__u32 reserved;
+	__u16 key_form; /* enum script_state_form, of Python */
+	__u16 reserved;
 	union {
 		struct script_layout layout;
 		struct script_v8_layout v8;	/* SCRIPT_V8 */

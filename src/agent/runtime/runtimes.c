@@ -294,7 +294,8 @@ static void look_at_script(struct runtimes *runtimes, const struct process *proc
 	script.exec_id = process->identity.exec_id;
 	if (script.state_form != SCRIPT_STATE_STATIC)
 		script.state_at += bias;
-	add_bias(&script.key_at, bias);
+	if (script.key_form != SCRIPT_STATE_STATIC)
+		add_bias(&script.key_at, bias);
 	add_bias(&script.current_at, bias);
 	add_bias(&script.interpreters_at, bias);
 	if (script.kind == SCRIPT_RUBY)

@@ -146,6 +146,32 @@ static void a_thread_with_the_lock_runs_what_it_names(void **state)
 	check_code(1, 3);
 }
 
+/* From 3.12 on a thread that has given up the lock is named by a key, from 3.15 by a variable. */
+static void a_thread_without_the_lock_runs_what_is_kept_for_it(void **state)
+{
+	enum { NUMBER = 3 };
+	const uint64_t key = BASE + 0x30, value = THREAD + SCRIPT_KEYS_AT + 16 * NUMBER + 8;
+
+	script.process.current_at = 0;
+	put(THREAD, 0);
+	assert_int_equal(walk(), 0);
+	put(THREAD + 8, OWN);
+	script.process.key_form = SCRIPT_STATE_STATIC;
+	script.process.key_at = 8;
+	assert_int_equal(walk(), 2);
+	check_code(0, 2);
+	setup(state);
+	script.process.current_at = 0;
+	put(THREAD, 0);
+	put(key, 1 | (uint64_t)NUMBER << 32);
+	put(value, OWN);
+	script.process.key_at = key;
+	assert_int_equal(walk(), 0); /* of a key that was there before */
+	put(value - 8, 1);
+	assert_int_equal(walk(), 2);
+	check_code(0, 2);
+}
+
 /* A sub-interpreter: the state was made here or elsewhere, and names no thread that runs it. */
 static void a_state_whose_frame_is_on_the_stack_is_the_threads(void **state)
 {
@@ -289,6 +315,7 @@ int main(void)
 		cmocka_unit_test_setup(a_thread_with_the_lock_runs_what_it_names, setup),
 		cmocka_unit_test_setup(a_state_whose_frame_is_on_the_stack_is_the_threads, setup),
 		cmocka_unit_test_setup(a_state_whose_frame_is_in_a_register_is_the_threads, setup),
+		cmocka_unit_test_setup(a_thread_without_the_lock_runs_what_is_kept_for_it, setup),
 		cmocka_unit_test_setup(another_threads_state_is_not_taken, setup),
 		cmocka_unit_test_setup(a_thread_without_a_state_of_its_own_may_run_another, setup),
 		cmocka_unit_test_setup(of_one_interpreter_a_loop_that_was_interrupted_counts,

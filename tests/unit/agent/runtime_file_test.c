@@ -37,6 +37,8 @@ static void files_of_all_runtimes_are_read(void **state)
 		const char *version, *source;
 	} cases[] = {
 		{ "python_313", RUNTIME_PYTHON, "3.13.1", "debug_offsets" },
+		{ "python_314", RUNTIME_PYTHON, "3.14.10", "debug_offsets" },
+		{ "python_315", RUNTIME_PYTHON, "3.15.2", "debug_offsets" },
 		{ "python_36", RUNTIME_PYTHON, "3.6", "table" },
 		{ "v8_11", RUNTIME_V8, "11.3.244", "v8dbg" },
 		{ "ruby_31", RUNTIME_RUBY, "3.1.2", "table" },
@@ -61,9 +63,34 @@ static void files_of_all_runtimes_are_read(void **state)
 	}
 }
 
+/* A thread that has given up the interpreter's lock has its state elsewhere. */
+static void where_pythons_threads_keep_a_detached_state_is_found(void **state)
+{
+	static const struct {
+		const char *name;
+		enum script_state_form form, detached_form;
+		uint64_t at, detached_at; /* as readelf says them */
+	} cases[] = {
+		{ "python_314", SCRIPT_STATE_STATIC, SCRIPT_STATE_KEY, (uint64_t)-8, 0x401810 },
+		{ "python_315", SCRIPT_STATE_SLOT, SCRIPT_STATE_SLOT, 0x1568, 0x1570 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct runtime_file *file = read_file(cases[i].name);
+
+		assert_int_equal(file->script.state_form, cases[i].form);
+		assert_int_equal(file->script.state_at, cases[i].at);
+		assert_int_equal(file->script.key_form, cases[i].detached_form);
+		assert_int_equal(file->script.key_at, cases[i].detached_at);
+		free(file);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_pythons_threads_keep_a_detached_state_is_found),
 		cmocka_unit_test(files_of_all_runtimes_are_read),
 	};
 

@@ -315,7 +315,8 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 	ret->layout.python.code_type = code_type.address;
 	ret->script.state_form = (uint16_t)state.named.form;
 	ret->script.state_at = state.named.at;
-	ret->script.key_at = state.key;
+	ret->script.key_form = (uint16_t)state.detached.form;
+	ret->script.key_at = state.detached.at;
 	ret->script.current_at = state.current;
 	ret->script.interpreters_at = state.interpreters;
 }

@@ -33,14 +33,15 @@ static bool find_key(const struct elf_exports *symbols, const struct elf_export 
 		struct code_pattern pattern;
 		uint8_t into; /* the pair */
 	} by_address[] = { { LOAD_NUMBER, 4 },
-			   { { { 0x48, 0x8d, 0x3d }, 3, true }, 0 } }; /* lea pair, %rdi */
+			   { { { 0x48, 0x8d, 0x3d }, 3, true }, 0 }, /* lea pair, %rdi */
+			   { { { 0xbf }, 1, false }, 0 } };	     /* mov $pair, %edi */
 	static const struct code_pattern by_base[] = { { { 0x48, 0x8d, 0xb8 }, 3, false },
 						       { { 0x48, 0x8d, 0x98 }, 3, false } };
 	struct function_code function;
 
 	if (!function_code_read(symbols, key_reader, &function))
 		return false;
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(by_address) / sizeof(by_address[0]); i++)
 		for (size_t at = 0;
 		     function_code_next(&function, &by_address[i].pattern, &at, ret);)
 			if (is_in(runtime, *ret)) {
@@ -87,6 +88,7 @@ bool python_state_find(const struct elf_exports *symbols, const struct elf_expor
 	static const char *const readers[] = { "_PyThreadState_GetCurrent",
 					       "PyThreadState_GetUnchecked",
 					       "_PyThreadState_UncheckedGet" };
+	static const char *const detached_readers[] = { key_reader };
 	uint64_t key;
 
 	*ret = (struct python_state){ 0 };
@@ -98,7 +100,10 @@ bool python_state_find(const struct elf_exports *symbols, const struct elf_expor
 		key = places && places->key ? runtime->address + places->key : 0;
 	if (version >= PYTHON_VERSION(3, 12) &&
 	    thread_variable_find(symbols, readers, 3, &ret->named)) {
-		ret->key = key;
+		if (key)
+			ret->detached = (struct thread_variable){ SCRIPT_STATE_KEY, key };
+		else if (!thread_variable_find(symbols, detached_readers, 1, &ret->detached))
+			ret->detached = (struct thread_variable){ 0 };
 		return true;
 	}
 	ret->named = (struct thread_variable){ SCRIPT_STATE_KEY, key };

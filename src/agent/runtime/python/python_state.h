@@ -4,9 +4,9 @@
  *
  * Up to 3.11 it is the value of a pthread key, whose number is in _PyRuntime, and before 3.7 a
  * variable of its own; from 3.12 on a variable of the thread, which is 0 while the thread has given
- * up the interpreter's lock: then the key still has it. The code of small exported functions
- * that read it shows where it is: which word of the global offset table; the relocation of that
- * word shows how.
+ * up the interpreter's lock: then the key still has it, from 3.15 on another variable of the
+ * thread. The code of small exported functions that read it shows where it is: which word of the
+ * global offset table; the relocation of that word shows how.
  *
  * The key names the first state of a thread, also while it runs a sub-interpreter. So up to 3.11
  * it is also told which state has the interpreter's lock (bpf/script_python.h).
@@ -26,8 +26,8 @@ struct python_places {
 /* Virtual addresses; 0 = there is none. */
 struct python_state {
 	struct thread_variable named;
-	uint64_t key;			/* where `named` is a variable of the thread */
-	uint64_t current, interpreters; /* where it is the key: as in struct script_process */
+	struct thread_variable detached; /* while `named` is 0 */
+	uint64_t current, interpreters;	 /* where it is the key: as in struct script_process */
 };
 
 /*
