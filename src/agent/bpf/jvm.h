@@ -6,6 +6,8 @@
  *   pc in the interpreter       frame pointer: sender's sp, Method, bytecode pointer
  *   pc in a heap of code        segment map -> block -> blob: frame size, where the frame is whole
  *   a blob without frame size   stubs: the frame pointer, or the return address on top of the stack
+ *   ... with one, as Java 8's   the stack pointer that it saved below its frame, where the code
+ * says C1 calls sin() of C         that it has
  *
  * Compiled code uses the frame pointer for anything, so that its frames are left by their size and
  * never by the pointer; the caller's is saved below the return address. For each frame that is left
@@ -488,6 +490,105 @@ static __always_inline void jvm_find_orig_pc(struct walk *walk)
 		walk->jvm.position = orig - 1 - blob->start;
 }
 
+/* ---- registers that a method saves below its frame ---- */
+
+#define JVM_SAVED_BYTES 0x80u	 /* where the general registers are */
+#define JVM_SAVED_SP 0x28u	 /* below the frame: its stack pointer, as it was before */
+#define JVM_VECTORS_BYTES 0x100u /* below that, halves of the vector registers: none, one, both */
+#define JVM_VECTORS_MAX 2u
+#define JVM_ARGUMENTS_MAX 3u /* below those: words that a call needs */
+
+/*
+ * The ends of `mov %rsp,-0x28(%rsp); sub $0x80,%rsp`, with which all registers begin to be saved,
+ * and of `mov 0x78(%rsp),%rax; add $0x80,%rsp`, with which they all are back.
+ */
+#define JVM_SAVING 0x00000080ec8148d8ull
+#define JVM_RESTORED 0x00000080c4814878ull
+#define JVM_EITHER (JVM_SAVING ^ JVM_RESTORED) /* bits in which they differ */
+
+enum jvm_saved {
+	JVM_SAVED_NONE,
+	JVM_SAVED_ALL,
+	JVM_SAVED_UNKNOWN, /* the code is not readable */
+};
+
+/*
+ * Whether the method has saved all registers at pc: the code of that is in one piece, so that the
+ * first of its ends ahead tells on which side pc is. The end of a frame may look like the last,
+ * but there the frame pointer follows.
+ */
+WALK_VERIFIED_ONCE enum jvm_saved jvm_saved_at_pc(struct walk *walk)
+{
+	const __u8 *ahead;
+	__u64 bytes, word = 0;
+	__u8 next = 0;
+
+	if (!walk)
+		return JVM_SAVED_UNKNOWN;
+	ahead = (const __u8 *)walk->jvm.ahead;
+	bytes = walk->jvm.blob.start + walk->jvm.blob.bytes - walk->pc + 1;
+	if (bytes >= JVM_AHEAD_BYTES)
+		bytes = JVM_AHEAD_BYTES - 1;
+	bytes = row_masked(bytes, JVM_AHEAD_BYTES - 1);
+	if (walk_read(walk->jvm.ahead, bytes, walk->pc - 1))
+		return JVM_SAVED_UNKNOWN;
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < JVM_AHEAD_BYTES; i++) {
+		if (i >= bytes)
+			break;
+		word = word >> 8 | (__u64)ahead[i] << 56;
+		next = ahead[(i + 1) & (JVM_AHEAD_BYTES - 1)];
+		if ((word | JVM_EITHER) == (JVM_SAVING | JVM_RESTORED))
+			break;
+	}
+	return word == JVM_RESTORED && next != CODE_POP_FP ? JVM_SAVED_ALL : JVM_SAVED_NONE;
+}
+
+/*
+ * The stack pointer that a method has saved with all other registers; 0 = there is none. The word
+ * says where it is itself. It may be left from an earlier call.
+ */
+WALK_VERIFIED_ONCE __u64 jvm_saved_sp(struct walk *walk)
+{
+	if (!walk)
+		return 0;
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < (JVM_VECTORS_MAX + 1) * (JVM_ARGUMENTS_MAX + 1); i++) {
+		__u64 sp = walk->sp + JVM_SAVED_BYTES +
+			   (__u64)JVM_VECTORS_BYTES * (i / (JVM_ARGUMENTS_MAX + 1)) +
+			   8ull * (i % (JVM_ARGUMENTS_MAX + 1));
+		__u64 word = 0;
+
+		if (walk_word(walk, sp - JVM_SAVED_SP, &word) && word == sp)
+			return sp;
+	}
+	return 0;
+}
+
+/*
+ * C1 of Java 8 has no stub for sines and powers: where they are not simple the method itself saves
+ * all registers below its frame, and calls C. Sets the stack pointer to where the frame is.
+ */
+static __always_inline bool jvm_find_frame(struct walk *walk)
+{
+	__u64 sp;
+
+	if (!walk->full && walk->pc == walk->jvm.caller)
+		return true;
+	sp = jvm_saved_sp(walk);
+	if (!sp)
+		return true;
+	switch (jvm_saved_at_pc(walk)) {
+	case JVM_SAVED_ALL:
+		walk->sp = sp;
+		return true;
+	case JVM_SAVED_NONE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static __always_inline __u64 jvm_complete_at(const struct walk *walk)
 {
 	const struct jvm_layout *layout = &walk->jvm.process.layout;
@@ -509,6 +610,8 @@ static __always_inline enum stack_end jvm_leave_compiled(struct walk *walk)
 	words = walk->jvm.blob.frame_words;
 	if (words == 0 || words > JVM_FRAME_WORDS_MAX)
 		return jvm_leave_stub(walk);
+	if (!jvm_find_frame(walk))
+		return STACK_UNREADABLE;
 	if (walk->full)
 		state = jvm_state_of(walk, jvm_complete_at(walk));
 	else
@@ -546,6 +649,7 @@ static __always_inline void jvm_note(struct walk *walk)
 static __always_inline void jvm_start(struct walk_jvm *jvm)
 {
 	jvm->count = 0;
+	jvm->caller = 0;
 	WALK_UNROLL
 	for (__u32 i = 0; i < JVM_BLOBS_SEEN; i++)
 		jvm->seen[i].bytes = 0;
@@ -565,6 +669,7 @@ WALK_APART enum stack_end walk_out_of_jvm(struct walk *walk)
 		end = jvm_leave_interpreted(walk);
 	else
 		end = jvm_leave_compiled(walk);
+	walk->jvm.caller = walk->pc;
 	jvm_note(walk);
 	return end;
 }

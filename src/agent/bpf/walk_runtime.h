@@ -10,7 +10,8 @@
 
 #include "agent/bpf/shared.h"
 
-#define JVM_PEEK_BYTES 64u /* of code around pc, from the byte before it on */
+#define JVM_PEEK_BYTES 64u    /* of code around pc, from the byte before it on */
+#define JVM_AHEAD_BYTES 1024u /* the same, to where a method restores registers; a power of two */
 
 #define JVM_BLOBS_SEEN 4u /* a power of two */
 
@@ -29,6 +30,8 @@ struct walk_jvm {
 	__u64 head[JVM_HEAD_BYTES / 8]; /* of the blob, if the frame is the innermost */
 	__u64 ids;			/* of a method of the interpreter's */
 	__u64 code[JVM_PEEK_BYTES / 8];
+	__u64 ahead[JVM_AHEAD_BYTES / 8];
+	__u64 caller;	 /* where the last frame of generated code returns to */
 	__u32 count;	 /* of frames noted */
 	bool is_barrier; /* the frame is none: those before it are in the heap */
 	__u64 words[2 * SAMPLE_USER_FRAMES_MAX];
