@@ -181,7 +181,11 @@ static enum stack_end leave(struct walk *walk, uint32_t at, uint32_t below, bool
 					      .frame_words = FRAME_WORDS };
 
 	*walk = (struct walk){ 0 };
-	walk->jvm.process = (struct jvm_process){ .low = CODE, .bytes = BLOB_BYTES };
+	walk->jvm.process = (struct jvm_process){
+		.low = CODE,
+		.bytes = BLOB_BYTES,
+		.layout = { .frame_complete = 20, .frame_complete_bytes = 4, .code_bytes = 8 },
+	};
 	walk->jvm.kept = &blob;
 	walk->jvm.kept_count = 1;
 	jvm_start(&walk->jvm);
