@@ -573,7 +573,7 @@ static __always_inline bool jvm_find_frame(struct walk *walk)
 {
 	__u64 sp;
 
-	if (!walk->full && walk->pc == walk->jvm.caller)
+	if (!walk->jvm.process.layout.saves_below || (!walk->full && walk->pc == walk->jvm.caller))
 		return true;
 	sp = jvm_saved_sp(walk);
 	if (!sp)

@@ -287,7 +287,8 @@ struct jvm_layout {
 	__u16 proof;	     /* ... eight bytes that tell it from others */
 	__u16 bci_slot;	     /* words below the frame pointer of an interpreter's frame */
 	__u16 segment_shift; /* log2 of the bytes of a segment */
-	__u16 reserved;
+	__u16 saves_below;   /* not 0: methods may save all registers below their frame, as Java 8's
+			      */
 };
 
 /* A process that runs HotSpot (bpf/jvm.h). */

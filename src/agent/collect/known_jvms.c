@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 #define LIST_NAME "hotspot-libraries"
-#define LIST_MAGIC 0x316d766a6e726966ull /* "firnjvm1" */
+#define LIST_MAGIC 0x326d766a6e726966ull /* "firnjvm2" */
 
 struct list_head {
 	uint64_t magic, item_bytes, count, hash;

@@ -184,7 +184,10 @@ static enum stack_end leave(struct walk *walk, uint32_t at, uint32_t below, bool
 	walk->jvm.process = (struct jvm_process){
 		.low = CODE,
 		.bytes = BLOB_BYTES,
-		.layout = { .frame_complete = 20, .frame_complete_bytes = 4, .code_bytes = 8 },
+		.layout = { .frame_complete = 20,
+			    .frame_complete_bytes = 4,
+			    .code_bytes = 8,
+			    .saves_below = 1 },
 	};
 	walk->jvm.kept = &blob;
 	walk->jvm.kept_count = 1;

@@ -218,6 +218,7 @@ static void lay_out_walk(const struct reading *reading, bool is_8)
 		.bytecodes = offset(reading, CONST_BYTES),
 		.proof = offset(reading, CONST_CODE_SIZE) & ~7u,
 		.bci_slot = is_8 ? BCI_SLOT_8 : BCI_SLOT,
+		.saves_below = is_8,
 	};
 }
 
