@@ -32,6 +32,7 @@
 #ifndef FIRN_AGENT_BPF_BEAM_H
 #define FIRN_AGENT_BPF_BEAM_H
 
+#include "agent/bpf/thread_keys.h"
 #include "agent/bpf/walk.h"
 
 #define BEAM_FRAME_WORDS_MAX 128
@@ -45,10 +46,6 @@
 
 /* What calls C does so from one place in the scheduler's stack, just below its registers (rbx). */
 #define BEAM_BELOW_REGISTERS 4096u
-
-/* In glibc's struct pthread on x86-64: the first 32 keys, {sequence, value} each. */
-#define BEAM_KEYS_AT 0x310u
-#define BEAM_KEYS_MAX 32u
 
 /* A byte of the code that runs next. */
 static __always_inline __u8 beam_code(const struct walk *walk, __u32 at)
@@ -93,12 +90,11 @@ WALK_VERIFIED_ONCE __u32 beam_find_restore(struct walk *walk)
 static __always_inline bool beam_find_process(struct walk *walk, __u64 *ret)
 {
 	const struct beam_walk *process = &walk->beam.process;
-	__u64 scheduler = 0;
+	__u64 at = 0, scheduler = 0;
 
-	return process->key < BEAM_KEYS_MAX &&
-	       !walk_read(&scheduler, sizeof(scheduler),
-			  walk->beam.thread + BEAM_KEYS_AT + 16ull * process->key + 8) &&
-	       scheduler && !walk_read(ret, sizeof(*ret), scheduler + process->current_process);
+	return thread_key_find(walk->beam.thread, process->keys_at, process->key, &at) &&
+	       !walk_read(&scheduler, sizeof(scheduler), at) && scheduler &&
+	       !walk_read(ret, sizeof(*ret), scheduler + process->current_process);
 }
 
 /*

@@ -24,13 +24,7 @@
 #include "agent/bpf/script_proof.h"
 #include "agent/bpf/script_window.h"
 #include "agent/bpf/shared.h"
-
-/* Offsets in glibc's struct pthread on x86-64, from the thread pointer on. */
-#define SCRIPT_KEYS_AT 0x310u	    /* the first 32 keys: {sequence, value} each */
-#define SCRIPT_KEY_BLOCKS_AT 0x510u /* pointers to 32 further ones each */
-#define SCRIPT_KEYS_PER_BLOCK 32u
-#define SCRIPT_KEYS_MAX 1024u
-#define SCRIPT_DTV_AT 8u
+#include "agent/bpf/thread_keys.h"
 
 /* Of LuaJIT (script_lua.h). */
 struct script_lua {
@@ -154,50 +148,41 @@ static __always_inline void script_keep(struct script *script, struct script_see
 }
 
 /* The slot of a pthread key, whose number the interpreter keeps. */
-static __always_inline bool script_find_key(bool is_number, __u64 at, __u64 thread, __u64 *ret)
+static __always_inline bool script_find_key(const struct script *script, bool is_number, __u64 at,
+					    __u64 thread, __u64 *ret)
 {
 	__u32 key[2] = { 1 }; /* is it created, and its number */
-	__u64 block = 0;
 
 	if (is_number ? walk_read(&key[1], sizeof(key[1]), at) : walk_read(key, sizeof(key), at))
 		return false;
-	if (!key[0] || key[1] >= SCRIPT_KEYS_MAX)
-		return false;
-	if (key[1] < SCRIPT_KEYS_PER_BLOCK) {
-		*ret = thread + SCRIPT_KEYS_AT + 16ull * key[1] + 8;
-		return true;
-	}
-	if (walk_read(&block, sizeof(block),
-		      thread + SCRIPT_KEY_BLOCKS_AT + 8ull * (key[1] / SCRIPT_KEYS_PER_BLOCK)))
-		return false;
-	*ret = block + 16ull * (key[1] % SCRIPT_KEYS_PER_BLOCK) + 8;
-	return block != 0;
+	return key[0] && thread_key_find(thread, script->process.keys_at, key[1], ret);
 }
 
 /* A variable of a thread, by the module's number and its offset there. */
-static __always_inline bool script_find_dynamic(__u64 at, __u64 thread, __u64 *ret)
+static __always_inline bool script_find_dynamic(const struct script *script, __u64 at, __u64 thread,
+						__u64 *ret)
 {
-	__u64 slot[2] = { 0 }, table = 0, block = 0;
+	__u64 slot[2] = { 0 }, block = 0;
 
-	if (walk_read(slot, sizeof(slot), at) || !slot[0] ||
-	    walk_read(&table, sizeof(table), thread + SCRIPT_DTV_AT) ||
-	    walk_read(&block, sizeof(block), table + 16 * slot[0]))
+	if (walk_read(slot, sizeof(slot), at) ||
+	    !thread_block_find(thread, script->process.keys_at, slot[0], &block))
 		return false;
 	*ret = block + slot[1];
 	return true;
 }
 
 /* Where a thread keeps a word, by `form` (enum script_state_form) and what goes with it. */
-static __always_inline bool script_find_word(__u16 form, __u64 at, __u64 thread, __u64 *ret)
+static __always_inline bool script_find_word(const struct script *script, __u16 form, __u64 at,
+					     __u64 thread, __u64 *ret)
 {
 	__u64 offset = at;
 
 	switch (form) {
 	case SCRIPT_STATE_KEY:
 	case SCRIPT_STATE_KEY_NUMBER:
-		return script_find_key(form == SCRIPT_STATE_KEY_NUMBER, at, thread, ret);
+		return script_find_key(script, form == SCRIPT_STATE_KEY_NUMBER, at, thread, ret);
 	case SCRIPT_STATE_DYNAMIC:
-		return script_find_dynamic(at, thread, ret);
+		return script_find_dynamic(script, at, thread, ret);
 	case SCRIPT_STATE_SLOT:
 		if (walk_read(&offset, sizeof(offset), at))
 			return false;
@@ -214,7 +199,8 @@ static __always_inline bool script_find_word(__u16 form, __u64 at, __u64 thread,
 /* Where the thread keeps the address of its interpreter's state. */
 static __always_inline bool script_find_state(const struct script *script, __u64 thread, __u64 *ret)
 {
-	return script_find_word(script->process.state_form, script->process.state_at, thread, ret);
+	return script_find_word(script, script->process.state_form, script->process.state_at,
+				thread, ret);
 }
 
 static __always_inline __u64 script_word_of(const __u64 *frame, __u32 at)

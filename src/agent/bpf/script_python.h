@@ -30,12 +30,13 @@
 static __always_inline __u64 script_detached_state(const struct script *script, __u64 thread)
 {
 	const struct script_process *process = &script->process;
-	__u64 at = 0, state = 0, use = 1; /* of a key: odd while it is in use */
+	__u64 at = 0, state = 0, use = 1; /* of a key, with glibc: odd while it is in use */
 
 	if (!process->key_at ||
-	    !script_find_word(process->key_form, process->key_at, thread, &at) ||
+	    !script_find_word(script, process->key_form, process->key_at, thread, &at) ||
 	    walk_read(&state, sizeof(state), at) ||
-	    (process->key_form == SCRIPT_STATE_KEY && walk_read(&use, sizeof(use), at - 8)))
+	    (process->key_form == SCRIPT_STATE_KEY && !process->keys_at &&
+	     walk_read(&use, sizeof(use), at - 8)))
 		return 0;
 	return use & 1 ? state : 0;
 }

@@ -251,7 +251,8 @@ struct script_process {
 	 * (PHP and Perl, which know code by what is the same in all of them). */
 	__u32 family;
 	__u16 key_form; /* enum script_state_form, of Python */
-	__u16 reserved;
+	__u16 keys_at;	/* with musl: where threads have the address of their keys' values; 0 =
+			   the C library is glibc */
 	union {
 		struct script_layout layout;
 		struct script_v8_layout v8;	/* SCRIPT_V8 */
@@ -363,7 +364,8 @@ struct jvm_blob {
 /* A process that runs Erlang (bpf/beam.h). */
 struct beam_walk {
 	__u64 exit;	       /* the address that Erlang processes return to; 0 = it runs none */
-	__u32 key;	       /* number of the pthread key by which threads find their scheduler */
+	__u16 key;	       /* number of the pthread key by which threads find their scheduler */
+	__u16 keys_at;	       /* as in struct script_process */
 	__u32 current_process; /* in that */
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/procs/procs_metrics.h"
+#include "agent/runtime/c_library.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -165,9 +166,10 @@ static void open_first(struct binaries *binaries, struct binary *binary, int fd,
 	binary->elf = elf;
 	binary->announced = !elf || !elf->build_id[0];
 	binary->runtime = elf ? runtime_file_read(fd, elf) : NULL;
+	binary->musl_keys_at = elf ? c_library_read(fd, elf) : 0;
 	if (elf)
 		elf_origin_read(fd, path, elf, &binary->origin);
-	binaries->runtimes += binary->runtime != NULL;
+	binaries->runtimes += binary->runtime || binary->musl_keys_at;
 	if (elf)
 		return;
 	log_debug("agent", "mapped file has no readable ELF headers", "path=\"%s\"", path);

@@ -37,6 +37,7 @@ struct binary {
 	struct elf_info *elf;	      /* NULL = no ELF file, or not opened */
 	struct elf_origin origin;     /* as far as it says */
 	struct runtime_file *runtime; /* NULL = no language runtime that we know */
+	uint16_t musl_keys_at;	      /* what c_library_read says of it */
 	char *path;		      /* as the first process to map it sees it; NULL = not known */
 	uint32_t references;	      /* mappings */
 	int64_t used_at_ns;	      /* monotonic, when a reference was last taken or dropped */
@@ -73,7 +74,7 @@ struct binaries {
 	size_t count, capacity;
 	struct idmap map;
 	size_t pinned;
-	uint64_t runtimes; /* binaries found to be language runtimes, ever */
+	uint64_t runtimes; /* binaries found to be language runtimes or musl, ever */
 	struct binary_news *news;
 	size_t news_count, news_capacity;
 	bool announce; /* keep files for binaries_take_news */

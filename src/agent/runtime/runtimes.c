@@ -6,10 +6,12 @@
 #include <stdlib.h>
 
 #include "agent/bpf/jvm_file.h"
+#include "agent/runtime/c_library.h"
 #include "agent/runtime/known_codes.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/runtime_offsets.h"
+#include "agent/runtime/script_process.h"
 #include "agent/runtime/script_reader.h"
 #include "agent/runtime/v8/v8_code.h"
 #include "base/clock.h"
@@ -75,6 +77,8 @@ struct entry {
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
 	bool refused;		/* its structures are not what we take them for */
+	bool has_c_library;	/* its C library is known for good */
+	uint16_t keys_at;	/* as c_library_of says */
 	char version_text[RUNTIME_VERSION_BYTES];
 };
 
@@ -277,36 +281,13 @@ static void look_at_beam(struct runtimes *runtimes, const struct process *proces
 	add_entry(runtimes, entry);
 }
 
-static void add_bias(__u64 *address, uint64_t bias)
-{
-	if (*address)
-		*address += bias;
-}
-
 /* The kernel's program walks its frames from now on. */
 static void look_at_script(struct runtimes *runtimes, const struct process *process,
 			   const struct runtime_file *file, uint64_t bias, int64_t now_ns)
 {
-	struct script_process script = file->script;
+	struct script_process script = script_process_of(&file->script, process, bias, 0);
 	struct entry *entry;
 
-	script.start_ns = process->identity.start_ns;
-	script.exec_id = process->identity.exec_id;
-	if (script.state_form != SCRIPT_STATE_STATIC)
-		script.state_at += bias;
-	if (script.key_form != SCRIPT_STATE_STATIC)
-		add_bias(&script.key_at, bias);
-	add_bias(&script.current_at, bias);
-	add_bias(&script.interpreters_at, bias);
-	if (script.kind == SCRIPT_RUBY)
-		script.ruby.code_start += bias;
-	else if (script.kind == SCRIPT_PHP)
-		script.php.code_start += bias;
-	else if (script.kind == SCRIPT_LUA)
-		script.lua.code_start += bias;
-	else if (script.kind == SCRIPT_PUC)
-		script.puc.code_start += bias;
-	script.family = process->image_of_parent ? process->parent_pid : process->identity.pid;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
 	entry = entry_new(process, file, bias);
@@ -317,17 +298,14 @@ static void look_at_script(struct runtimes *runtimes, const struct process *proc
 		  entry->version_text, file->source);
 }
 
-void runtimes_look(struct runtimes *runtimes, const struct process *process,
-		   const struct space *space, int64_t now_ns)
+static void look_for_interpreter(struct runtimes *runtimes, const struct process *process,
+				 const struct space *space, int64_t now_ns)
 {
-	struct entry *entry = find_entry(runtimes, &process->identity);
 	const struct mapping *mapping;
 	const struct runtime_file *file;
 	uint64_t bias;
 
-	if (entry)
-		entry->used_at_ns = now_ns;
-	if (entry || !space || runtimes->count >= RUNTIMES_PROCESSES_MAX)
+	if (runtimes->count >= RUNTIMES_PROCESSES_MAX)
 		return;
 	mapping = find_interpreter(runtimes, space, &bias);
 	if (!mapping)
@@ -341,6 +319,44 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		look_at_beam(runtimes, process, file, bias, now_ns);
 	else
 		look_at_script(runtimes, process, file, bias, now_ns);
+}
+
+/* Its file may be opened after the interpreter's: until then it is taken for glibc. */
+static void look_for_c_library(struct runtimes *runtimes, struct entry *entry,
+			       const struct process *process, const struct space *space)
+{
+	const struct runtime_file *file;
+	const struct mapping *mapping;
+	struct script_process script;
+	uint64_t bias;
+
+	entry->has_c_library = c_library_of(space, &entry->keys_at);
+	mapping = entry->keys_at ? find_interpreter(runtimes, space, &bias) : NULL;
+	file = mapping ? mapping->binary->runtime : NULL;
+	if (!file || entry->refused || file->layout.kind != entry->layout.kind)
+		return;
+	if (file->layout.kind == RUNTIME_BEAM)
+		entry->is_read = false; /* the program is told once more */
+	if (!file->script.kind)
+		return;
+	script = script_process_of(&file->script, process, bias, entry->keys_at);
+	runtimes->options.put(runtimes->options.context, process->identity.pid, &script);
+}
+
+void runtimes_look(struct runtimes *runtimes, const struct process *process,
+		   const struct space *space, int64_t now_ns)
+{
+	struct entry *entry = find_entry(runtimes, &process->identity);
+
+	if (!entry && space) {
+		look_for_interpreter(runtimes, process, space, now_ns);
+		entry = find_entry(runtimes, &process->identity);
+	}
+	if (!entry)
+		return;
+	entry->used_at_ns = now_ns;
+	if (space && !entry->has_c_library)
+		look_for_c_library(runtimes, entry, process, space);
 }
 
 /* ---- reading ---- */
@@ -901,6 +917,7 @@ static void walk_beam(struct runtimes *runtimes, struct entry *entry)
 				     .exec_id = entry->identity.exec_id,
 				     .beam = beam_process_walk(entry->beam) };
 
+	code.beam.keys_at = entry->keys_at;
 	entry->is_read = !code.beam.exit || runtimes->options.put_code(runtimes->options.context,
 								       entry->identity.pid, &code);
 	if (entry->is_read)

@@ -232,7 +232,7 @@ static size_t walk_from(uint64_t stack, uint64_t at_hand)
 
 	interpreter[0xe0 / 8] = stack;
 	interpreter[0xd0 / 8] = at_hand;
-	thread[(SCRIPT_KEYS_AT + 16 * 3 + 8) / 8] = put_aligned(interpreter, 32);
+	thread[(THREAD_KEYS_AT + 16 * 3 + 8) / 8] = put_aligned(interpreter, 32);
 	script.process.state_form = SCRIPT_STATE_KEY_NUMBER;
 	script.process.state_at = put_aligned(&key, 1);
 	script.process.perl = walk_36;

@@ -150,7 +150,7 @@ static void a_thread_with_the_lock_runs_what_it_names(void **state)
 static void a_thread_without_the_lock_runs_what_is_kept_for_it(void **state)
 {
 	enum { NUMBER = 3 };
-	const uint64_t key = BASE + 0x30, value = THREAD + SCRIPT_KEYS_AT + 16 * NUMBER + 8;
+	const uint64_t key = BASE + 0x30, value = THREAD + THREAD_KEYS_AT + 16 * NUMBER + 8;
 
 	script.process.current_at = 0;
 	put(THREAD, 0);

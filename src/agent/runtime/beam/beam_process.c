@@ -364,9 +364,10 @@ static enum beam_answer read_modules(struct look *look)
 	uint64_t at = code_memory_u64(look->memory, table);
 	uint64_t count = code_memory_u64(look->memory, table + TABLE_COUNT_AT);
 	uint64_t exit = code_memory_u64(look->memory, layout->exit + bias);
+	uint32_t key = code_memory_u32(look->memory, layout->key + bias);
 
 	process->walk.exit = code_memory_u32(look->memory, layout->frame_layout + bias) ? 0 : exit;
-	process->walk.key = code_memory_u32(look->memory, layout->key + bias);
+	process->walk.key = key < UINT16_MAX ? (uint16_t)key : UINT16_MAX;
 	process->walk.current_process = layout->current_process;
 	if (active >= CODE_INDEXES || count > BEAM_MODULES_MAX)
 		return BEAM_UNKNOWN;
