@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/runtime/c_library.h"
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/v8/v8_code.h"
@@ -51,8 +52,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	if (!elf_read_info(fd, "fuzz", &info, NULL))
+	if (!elf_read_info(fd, "fuzz", &info, NULL)) {
 		file = runtime_file_read(fd, &info);
+		if (c_library_read(fd, &info) & 7)
+			abort();
+	}
 	close(fd);
 	if (!file)
 		return 0;

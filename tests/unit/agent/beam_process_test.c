@@ -303,6 +303,21 @@ static void test_from_c_by_process(void **state)
 	check_walk();
 }
 
+/* musl: a pointer to the values of all keys. */
+static void test_from_c_by_process_with_musl(void **state)
+{
+	(void)state;
+	put_stack();
+	put_process(PROCESS);
+	set(THREAD + 0x310 + 16 * 4 + 8, 0);
+	set(THREAD + 0x80, THREAD + 0x100);
+	set(THREAD + 0x100 + 8 * 4, SCHEDULER);
+	start(SECOND + 0x10f, BASE + 64, false);
+	walk.beam.process.keys_at = 0x80;
+	walk.fp_known = false;
+	check_walk();
+}
+
 /* The collector moves the stack into the new heap, and notes that heap when the old one is gone. */
 static void test_while_garbage_is_collected(void **state)
 {
@@ -425,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stack, setup),
 		cmocka_unit_test_setup(test_from_c_by_frame_pointer, setup),
 		cmocka_unit_test_setup(test_from_c_by_process, setup),
+		cmocka_unit_test_setup(test_from_c_by_process_with_musl, setup),
 		cmocka_unit_test_setup(test_while_garbage_is_collected, setup),
 		cmocka_unit_test_setup(test_from_c_by_shared_code, setup),
 		cmocka_unit_test_setup(test_in_shared_code, setup),

@@ -116,6 +116,7 @@ static size_t walk(void)
 {
 	size_t steps = 0;
 
+	script.at = 0;
 	script_python_start(&script, THREAD, registers, STACK + LEAF_BYTES);
 	while (script_python_seek(&script))
 		assert_true(++steps <= SCRIPT_PYTHON_SCAN_STEPS);
@@ -170,6 +171,70 @@ static void a_thread_without_the_lock_runs_what_is_kept_for_it(void **state)
 	put(value - 8, 1);
 	assert_int_equal(walk(), 2);
 	check_code(0, 2);
+}
+
+/* musl: the thread has the address of all values, which are nothing but values. */
+static void with_musl_a_key_names_the_state(void **state)
+{
+	enum { NUMBER = 40, KEYS_AT = 0x80 };
+	const uint64_t key = BASE + 0x30, values = STACK + 0x100;
+
+	(void)state;
+	script.process.current_at = 0;
+	script.process.state_form = SCRIPT_STATE_KEY;
+	script.process.state_at = key;
+	script.process.keys_at = KEYS_AT;
+	put(key, 1 | (uint64_t)NUMBER << 32);
+	put(values + 8 * NUMBER, OWN);
+	assert_int_equal(walk(), 0); /* no key has a value yet */
+	put(THREAD + KEYS_AT, values);
+	assert_int_equal(walk(), 2);
+	check_code(0, 2);
+	/* From 3.12 on, of a thread that has given up the lock. */
+	script.process.state_form = SCRIPT_STATE_STATIC;
+	script.process.state_at = 0;
+	script.process.key_form = SCRIPT_STATE_KEY;
+	script.process.key_at = key;
+	put(THREAD, 0);
+	assert_int_equal(walk(), 2);
+	check_code(0, 2);
+	/* Numbers that are none, and values that are nowhere. */
+	put(key, 1 | (uint64_t)THREAD_KEYS_MAX << 32);
+	assert_int_equal(walk(), 0);
+	put(key, (uint64_t)NUMBER << 32); /* not created */
+	assert_int_equal(walk(), 0);
+	put(key, 1 | (uint64_t)NUMBER << 32);
+	put(THREAD + KEYS_AT, (uint64_t)-16);
+	assert_int_equal(walk(), 0);
+}
+
+/* A variable of a library: {module, offset}, and the vector that a thread has of all modules. */
+static void a_variable_of_a_library_names_the_state(void **state)
+{
+	enum { MODULE = 3, OFFSET = 0x18 };
+	static const struct {
+		uint16_t keys_at;
+		uint8_t stride;
+	} cases[] = { { 0, 16 }, { 0x80, 8 } }; /* glibc, musl */
+	const uint64_t slot = BASE + 0x30, vector = STACK + 0x100, block = STACK + 0x200;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setup(state);
+		script.process.current_at = 0;
+		script.process.state_form = SCRIPT_STATE_DYNAMIC;
+		script.process.state_at = slot;
+		script.process.keys_at = cases[i].keys_at;
+		put(slot + 8, OFFSET);
+		put(THREAD + THREAD_VECTOR_AT, vector);
+		put(vector + cases[i].stride * MODULE, block);
+		put(block + OFFSET, OWN);
+		assert_int_equal(walk(), 0); /* not loaded yet */
+		put(slot, MODULE);
+		assert_int_equal(walk(), 2);
+		check_code(0, 2);
+		put(slot, (uint64_t)-1);
+		assert_int_equal(walk(), 0);
+	}
 }
 
 /* A sub-interpreter: the state was made here or elsewhere, and names no thread that runs it. */
@@ -316,6 +381,8 @@ int main(void)
 		cmocka_unit_test_setup(a_state_whose_frame_is_on_the_stack_is_the_threads, setup),
 		cmocka_unit_test_setup(a_state_whose_frame_is_in_a_register_is_the_threads, setup),
 		cmocka_unit_test_setup(a_thread_without_the_lock_runs_what_is_kept_for_it, setup),
+		cmocka_unit_test_setup(with_musl_a_key_names_the_state, setup),
+		cmocka_unit_test_setup(a_variable_of_a_library_names_the_state, setup),
 		cmocka_unit_test_setup(another_threads_state_is_not_taken, setup),
 		cmocka_unit_test_setup(a_thread_without_a_state_of_its_own_may_run_another, setup),
 		cmocka_unit_test_setup(of_one_interpreter_a_loop_that_was_interrupted_counts,

@@ -58,12 +58,15 @@ static struct process process;
 static struct runtimes *runtimes;
 static bool is_refused;
 static uint64_t asked_for; /* proof of a copy */
+static uint32_t told;	   /* how often the program in the kernel was */
+static struct script_process script;
 
-static bool put_script(void *context, uint32_t tgid, const struct script_process *script)
+static bool put_script(void *context, uint32_t tgid, const struct script_process *told_script)
 {
 	(void)context;
 	(void)tgid;
-	(void)script;
+	script = *told_script;
+	told++;
 	return true;
 }
 
@@ -296,6 +299,29 @@ static void early_frames_of_java_count(void **state)
 	assert_true(metric_get(&runtime_bytes) >= (int64_t)sizeof(words));
 }
 
+/* The file of the C library may be opened after that of the interpreter. */
+static void a_c_library_that_turns_out_later_is_told(void **state)
+{
+	struct process other = { .identity = { 9, (uint32_t)getpid(), 1 } };
+	const uint32_t before = told;
+
+	(void)state;
+	binary.opened = false;
+	look(&other);
+	look(&other);
+	assert_int_equal(told, before + 1);
+	assert_int_equal(script.keys_at, 0);
+	binary.opened = true;
+	binary.musl_keys_at = 0x80;
+	look(&other);
+	assert_int_equal(told, before + 2);
+	assert_int_equal(script.keys_at, 0x80);
+	assert_int_equal(script.start_ns, 9);
+	look(&other);
+	assert_int_equal(told, before + 2);
+	binary.musl_keys_at = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +331,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_found_no_room_is_read_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(workers_of_php_tell_one_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(early_frames_of_java_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_c_library_that_turns_out_later_is_told, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
