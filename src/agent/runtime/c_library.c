@@ -21,6 +21,7 @@
 #define MUSL_KEYS_AT 0x80u /* in musl 1.2 */
 #define MUSL_KEYS_AT_MAX 1024u
 #define KEYS_CODE_BYTES 48u
+#define ENTRY_BYTES 9u /* enough to tell; in the library little code follows */
 
 #define REGISTER_DI 7u
 
@@ -143,7 +144,7 @@ uint16_t c_library_parse_keys(const uint8_t *bytes, size_t len)
 
 static bool has_musl_entry(const struct elf_exports *file)
 {
-	uint8_t code[THREAD_START_CODE_BYTES];
+	uint8_t code[ENTRY_BYTES];
 	Elf64_Ehdr header;
 
 	return file->info->machine == EM_X86_64 &&
