@@ -69,8 +69,8 @@ static bool take_thread(struct keys_code *code)
 	if (code->left < len)
 		return false;
 	operand = code->at + sizeof(load);
-	if (memcmp(code->at, load, sizeof(load)) != 0 ||
-	    (*operand & 0xc7) != OPERAND_HAS_INDEX || memcmp(operand + 1, zero, sizeof(zero)) != 0)
+	if (memcmp(code->at, load, sizeof(load)) != 0 || (*operand & 0xc7) != OPERAND_HAS_INDEX ||
+	    memcmp(operand + 1, zero, sizeof(zero)) != 0)
 		return false;
 	code->thread = *operand >> 3 & 7;
 	code->at += len;
