@@ -582,9 +582,11 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 	if (bpf_map_lookup_elem(spaces_fd, &tgid, &space) ||
 	    space.start_ns != head->process_start_ns || space.exec_id != head->exec_id)
 		return;
-	/* What the program has read itself meanwhile may be newer: the next change tells. */
-	if (space.parts)
-		space.executable_pages = 0;
+	if (space.parts && !(space.flags & SPACE_STALE))
+		return; /* the program has read one itself meanwhile */
+	if (space.flags & SPACE_STALE)
+		space.executable_pages = 0; /* there were changes: it asks once more */
+	space.differs_since = 0;
 	space.flags = (space.flags & SPACE_HAS_GENERATED) | space_flags(mappings, count);
 	space.fingerprint = space.sent = (uint64_t)clock_monotonic_ns(); /* of no other list */
 	for (space.parts = 0; at < count && space.parts < SPACE_PARTS_MAX; space.parts++) {

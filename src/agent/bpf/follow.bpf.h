@@ -141,8 +141,31 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma, void
 }
 
 /*
+ * True if code in no file is mapped there. The kernel's list is asked rather than bpf_find_vma, for
+ * which a thread that changes mappings meanwhile is in the way: newer kernels list them without
+ * that thread's lock.
+ */
+static __always_inline bool is_without_file(struct task_struct *task, __u64 address)
+{
+	__u64 has_file = 1;
+	struct vm_area_struct *vma;
+	struct bpf_iter_task_vma it;
+
+	if (!has_vma_iterator) {
+		bpf_find_vma(task, address, note_file, &has_file, 0);
+		return !has_file;
+	}
+	bpf_iter_task_vma_new(&it, task, address);
+	vma = bpf_iter_task_vma_next(&it);
+	if (vma && vma->vm_start <= address)
+		has_file = vma->vm_file != NULL;
+	bpf_iter_task_vma_destroy(&it);
+	return !has_file;
+}
+
+/*
  * True if the system call was about generated code in a process that has such: runtimes turn its
- * pages executable all the time, and the walk does not need to know.
+ * pages executable and writable all the time, and the walk does not need to know.
  */
 static __always_inline bool is_about_generated(const struct space_head *kept,
 					       struct task_struct *task,
@@ -151,12 +174,16 @@ static __always_inline bool is_about_generated(const struct space_head *kept,
 	bool is_result =
 		registers->orig_ax == SYSTEM_CALL_MMAP || registers->orig_ax == SYSTEM_CALL_MREMAP;
 	__u64 address = is_result ? registers->ax : registers->di;
-	__u64 has_file = 1;
 
-	if (!(kept->flags & SPACE_HAS_GENERATED))
-		return false;
-	bpf_find_vma(task, address, note_file, &has_file, 0);
-	return !has_file;
+	return kept->flags & SPACE_HAS_GENERATED && !(kept->flags & SPACE_STALE) &&
+	       is_without_file(task, address);
+}
+
+/* Of what was mapped before, and may have been executable. */
+static __always_inline bool is_protection(const struct user_registers *registers)
+{
+	return registers->orig_ax == SYSTEM_CALL_MPROTECT ||
+	       registers->orig_ax == SYSTEM_CALL_PKEY_MPROTECT;
 }
 
 /* bpf_find_vma callback: sets *data when it is executable. */
@@ -195,8 +222,10 @@ static __always_inline int follow_change(bool has_protection)
 				       : has_moved_code(follower.task, registers);
 	if (!is_executable && kept->executable_pages == follower.task->mm->exec_vm)
 		return 0;
-	if (is_executable && is_about_generated(kept, follower.task, registers)) {
+	if ((is_executable || is_protection(registers)) &&
+	    is_about_generated(kept, follower.task, registers)) {
 		kept->executable_pages = follower.task->mm->exec_vm;
+		kept->differs_since = 0;
 		return 0;
 	}
 	describe_process(&head, follower.task);

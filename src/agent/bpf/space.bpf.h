@@ -61,6 +61,7 @@ __u64 jvm_inodes; /* a bit for each of the files, by its inode: few others are l
 
 #define SPACE_LOOKED_AT_MAX (1u << 17) /* twice what a process may have by default */
 #define SPACE_ASK_AGAIN_NS 1000000000ull
+#define SPACE_CHANGING_MOMENTS 16u /* some 17 ms: longer than a system call that waits its turn */
 
 /* Working memory of one reading, per context that can be interrupted by another. */
 struct space_scratch {
@@ -68,6 +69,7 @@ struct space_scratch {
 	struct space_part_key key;
 	__u32 count;
 	__u32 looked_at; /* mappings, executable or not */
+	__u64 pages;	 /* of those that count as mm->exec_vm does */
 	__u32 lost;	 /* records that found no room */
 	__u16 flags;
 	struct jvm_entry jvm;
@@ -166,9 +168,14 @@ static __always_inline void space_note(struct space_scratch *scratch, struct vm_
 	hash = space_mix(hash, mapping->file.inode ^ mapping->file.device << 32);
 	scratch->head.fingerprint = space_mix(hash, mapping->file.changed_ns);
 	scratch->count = at + 1;
+	if ((vma->vm_flags & VMA_NOT_COUNTED) == 0)
+		scratch->pages += (mapping->end - mapping->start) >> VMA_PAGE_SHIFT;
 }
 
-/* False when the list could not be had: the process is changing it. */
+/*
+ * False when the list could not be had: the process is changing it. At a mapping that another
+ * thread changes, the iterator ends as it does behind the last: the kernel's count of pages tells.
+ */
 static __always_inline bool space_list(struct space_scratch *scratch, struct task_struct *task,
 				       struct mm_struct *mm)
 {
@@ -177,7 +184,7 @@ static __always_inline bool space_list(struct space_scratch *scratch, struct tas
 	struct bpf_iter_task_vma it;
 
 	scratch->count = scratch->looked_at = 0;
-	scratch->flags = 0;
+	scratch->pages = scratch->flags = 0;
 	scratch->head.fingerprint = 0;
 	bpf_iter_task_vma_new(&it, task, 0);
 	while ((vma = bpf_iter_task_vma_next(&it))) {
@@ -189,7 +196,8 @@ static __always_inline bool space_list(struct space_scratch *scratch, struct tas
 			space_note(scratch, vma, vdso);
 	}
 	bpf_iter_task_vma_destroy(&it);
-	return scratch->count > 0;
+	return scratch->count > 0 &&
+	       (scratch->flags & SPACE_CUT || scratch->pages == scratch->head.executable_pages);
 }
 
 struct space_context {
@@ -323,6 +331,7 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 
 	/* Before the list: what another thread changes meanwhile shows as a difference later. */
 	scratch->head.executable_pages = task->mm->exec_vm;
+	scratch->head.differs_since = 0;
 	kept = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space_list(scratch, task, task->mm)) {
 		counts->of[COUNTER_SPACES_BUSY]++;
@@ -370,6 +379,7 @@ static __always_inline void space_ask(struct space_scratch *scratch, struct task
 	scratch->head.exec_id = head->exec_id;
 	scratch->head.parts = 0;
 	scratch->head.executable_pages = task->mm->exec_vm;
+	scratch->head.differs_since = 0;
 	scratch->head.sent = scratch->head.fingerprint = head->at_ns;
 	scratch->head.flags =
 		kept && space_is_of(kept, head) ? kept->flags & SPACE_HAS_GENERATED : 0;
@@ -385,14 +395,36 @@ static __always_inline bool space_is_to_be_asked_again(const struct space_head *
 /*
  * True if the kept list is known to be outdated. The kernel skips programs that follow changes
  * while a map is being changed on the same CPU, which may last as long as the changer is preempted.
+ *
+ * Runtimes turn pages of generated code executable all the time. While another thread does, there
+ * is more or less such code than when the list was read, or it could not be listed, until that
+ * thread's next change (follow_change). The list holds till then: nobody runs what a call that has
+ * not ended would map. So of a process with generated code, only what lasts makes it old.
  */
+static __always_inline bool space_is_outdated(struct space_head *kept,
+					      const struct task_struct *task, __u64 now_ns)
+{
+	__u32 moment = now_ns >> SPACE_MOMENT_SHIFT;
+
+	if (kept->executable_pages == task->mm->exec_vm && !(kept->flags & SPACE_STALE)) {
+		kept->differs_since = 0;
+		return false;
+	}
+	if (!(kept->flags & SPACE_HAS_GENERATED) || !kept->parts)
+		return true;
+	if (!kept->differs_since)
+		kept->differs_since = moment;
+	return moment - kept->differs_since > SPACE_CHANGING_MOMENTS;
+}
+
+/* The same, of a process whose list may not be there. */
 static __always_inline bool space_is_old(const struct task_struct *task,
 					 const struct record_head *head)
 {
-	const struct space_head *kept = bpf_map_lookup_elem(&spaces, &head->tgid);
+	struct space_head *kept = bpf_map_lookup_elem(&spaces, &head->tgid);
 
 	return task->mm && kept && space_is_of(kept, head) &&
-	       kept->executable_pages != task->mm->exec_vm;
+	       space_is_outdated(kept, task, head->at_ns);
 }
 
 /*
@@ -414,7 +446,7 @@ static __attribute__((noinline)) bool space_prepare(struct space_scratch *scratc
 		space_ask(scratch, task, head, counts);
 		return true;
 	}
-	if (kept->executable_pages != task->mm->exec_vm || kept->flags & SPACE_STALE ||
+	if (space_is_outdated(kept, task, head->at_ns) ||
 	    space_is_to_be_asked_again(kept, head->at_ns)) {
 		space_ask(scratch, task, head, counts);
 		return true;

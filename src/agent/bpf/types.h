@@ -114,11 +114,14 @@ struct bpf_iter__bpf_prog { /* context of iter/bpf_prog */
 
 #define TASK_KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
 
-#define VMA_EXECUTABLE 0x00000004ul /* VM_EXEC */
+#define VMA_EXECUTABLE 0x00000004ul  /* VM_EXEC */
+#define VMA_NOT_COUNTED 0x00000102ul /* in mm->exec_vm: VM_WRITE, VM_GROWSDOWN */
 #define VMA_PAGE_SHIFT 12
 
 #define SYSTEM_CALL_MMAP 9
+#define SYSTEM_CALL_MPROTECT 10
 #define SYSTEM_CALL_MREMAP 25
+#define SYSTEM_CALL_PKEY_MPROTECT 329
 #define SYSTEM_CALL_EXECVE 59
 #define SYSTEM_CALL_EXECVEAT 322
 #define PROTECTION_EXECUTE 4u /* PROT_EXEC */
