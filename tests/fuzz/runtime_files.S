@@ -32,20 +32,29 @@
 	.skip 64;                                                                                  \
 	END(reader)
 
-#if defined(PYTHON_313) || defined(PYTHON_314) || defined(PYTHON_315)
+#if defined(PYTHON_313) || defined(PYTHON_313T) || defined(PYTHON_314) || defined(PYTHON_315)
 
 	.data
 	.p2align 3
+runtime:
 VARIABLE(_PyRuntime, 8 + 8 * 128)
 	.ascii "xdebugpy"
+#if defined(PYTHON_313T) /* free-threaded: objects begin with 32 bytes */
+	.quad 304, 0, 8, 16, 72			     /* a thread */
+	.quad 80, 8, 0, 56, 72, 70		     /* a frame */
+	.quad 128, 136, 144, 152, 84, 68, 0, 0, 216  /* a code object */
+	.quad 32, 24, 432			     /* an object, and a type */
+	.quad 56, 32, 48, 80, 48, 32, 56	     /* bytes, text */
+#else
 	.quad 200, 0, 8, 16, 72			    /* a thread */
 	.quad 88, 8, 0, 56, 72, 70		    /* a frame */
 	.quad 112, 120, 128, 136, 68, 20, 0, 0, 200 /* a code object */
 	.quad 16, 8, 400			    /* an object, and a type */
 	.quad 40, 16, 32, 72, 32, 16, 40	    /* bytes, text */
+#endif
 	.skip 8 * (128 - 30)
 VARIABLE(Py_Version, 4)
-#if defined(PYTHON_313)
+#if defined(PYTHON_313) || defined(PYTHON_313T)
 	.long 0x030d01f0
 #elif defined(PYTHON_314)
 	.long 0x030e0af0
@@ -55,7 +64,14 @@ VARIABLE(Py_Version, 4)
 VARIABLE(PyCode_Type, 8)
 	.quad 0
 	THREAD_VARIABLE(_PyThreadState_GetCurrent)
-#if defined(PYTHON_314) /* a program at a fixed address; the key is a word of its own */
+#if defined(PYTHON_313T) /* the key is kept over a call */
+FUNCTION(PyGILState_GetThisThreadState)
+	leaq runtime + 8 * 64(%rip), %rbx
+	movq %rbx, %rdi
+	jmp *(%rdi)
+	.skip 64
+END(PyGILState_GetThisThreadState)
+#elif defined(PYTHON_314) /* a program at a fixed address; the key is a word of its own */
 FUNCTION(PyGILState_GetThisThreadState)
 	movl $_PyRuntime + 8 * 64, %edi
 	jmp *(%rdi)

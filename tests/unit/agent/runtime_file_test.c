@@ -37,6 +37,7 @@ static void files_of_all_runtimes_are_read(void **state)
 		const char *version, *source;
 	} cases[] = {
 		{ "python_313", RUNTIME_PYTHON, "3.13.1", "debug_offsets" },
+		{ "python_313t", RUNTIME_PYTHON, "3.13.1", "debug_offsets" },
 		{ "python_314", RUNTIME_PYTHON, "3.14.10", "debug_offsets" },
 		{ "python_315", RUNTIME_PYTHON, "3.15.2", "debug_offsets" },
 		{ "python_36", RUNTIME_PYTHON, "3.6", "table" },
@@ -71,6 +72,7 @@ static void where_pythons_threads_keep_a_detached_state_is_found(void **state)
 		enum script_state_form form, detached_form;
 		uint64_t at, detached_at; /* as readelf says them */
 	} cases[] = {
+		{ "python_313t", SCRIPT_STATE_SLOT, SCRIPT_STATE_KEY, 0x1550, 0x1770 },
 		{ "python_314", SCRIPT_STATE_STATIC, SCRIPT_STATE_KEY, (uint64_t)-8, 0x401810 },
 		{ "python_315", SCRIPT_STATE_SLOT, SCRIPT_STATE_SLOT, 0x1568, 0x1570 },
 	};

@@ -32,9 +32,14 @@ static bool find_key(const struct elf_exports *symbols, const struct elf_export 
 	static const struct {
 		struct code_pattern pattern;
 		uint8_t into; /* the pair */
-	} by_address[] = { { LOAD_NUMBER, 4 },
-			   { { { 0x48, 0x8d, 0x3d }, 3, true }, 0 }, /* lea pair, %rdi */
-			   { { { 0xbf }, 1, false }, 0 } };	     /* mov $pair, %edi */
+	} by_address[] = {
+		{ LOAD_NUMBER, 4 },
+		{ { { 0x48, 0x8d, 0x3d }, 3, true }, 0 }, /* lea pair, %rdi */
+		{ { { 0x48, 0x8d, 0x1d }, 3, true }, 0 }, /* ... %rbx, kept over a call */
+		{ { { 0x48, 0x8d, 0x2d }, 3, true }, 0 }, /* ... %rbp */
+		{ { { 0xbf }, 1, false }, 0 },		  /* mov $pair, %edi */
+		{ { { 0xbb }, 1, false }, 0 },		  /* ... %ebx */
+	};
 	static const struct code_pattern by_base[] = { { { 0x48, 0x8d, 0xb8 }, 3, false },
 						       { { 0x48, 0x8d, 0x98 }, 3, false } };
 	struct function_code function;
