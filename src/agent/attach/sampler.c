@@ -583,9 +583,9 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 	    space.start_ns != head->process_start_ns || space.exec_id != head->exec_id)
 		return;
 	if (space.parts && !(space.flags & SPACE_STALE))
-		return; /* the program has read one itself meanwhile */
+		return; /* meanwhile the program has read one itself */
 	if (space.flags & SPACE_STALE)
-		space.executable_pages = 0; /* there were changes: it asks once more */
+		space.executable_pages = 0; /* which they never are: the next sample asks again */
 	space.differs_since = 0;
 	space.flags = (space.flags & SPACE_HAS_GENERATED) | space_flags(mappings, count);
 	space.fingerprint = space.sent = (uint64_t)clock_monotonic_ns(); /* of no other list */

@@ -141,9 +141,8 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma, void
 }
 
 /*
- * True if code in no file is mapped there. The kernel's list is asked rather than bpf_find_vma, for
- * which a thread that changes mappings meanwhile is in the way: newer kernels list them without
- * that thread's lock.
+ * True if what is mapped there is in no file. bpf_find_vma fails while another thread changes any
+ * mapping; the iterator of newer kernels fails only while one changes this mapping.
  */
 static __always_inline bool is_without_file(struct task_struct *task, __u64 address)
 {
@@ -179,7 +178,7 @@ static __always_inline bool is_about_generated(const struct space_head *kept,
 	       is_without_file(task, address);
 }
 
-/* Of what was mapped before, and may have been executable. */
+/* True if the system call changed the protection of pages that were mapped already. */
 static __always_inline bool is_protection(const struct user_registers *registers)
 {
 	return registers->orig_ax == SYSTEM_CALL_MPROTECT ||

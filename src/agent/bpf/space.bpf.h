@@ -396,10 +396,11 @@ static __always_inline bool space_is_to_be_asked_again(const struct space_head *
  * True if the kept list is known to be outdated. The kernel skips programs that follow changes
  * while a map is being changed on the same CPU, which may last as long as the changer is preempted.
  *
- * Runtimes turn pages of generated code executable all the time. While another thread does, there
- * is more or less such code than when the list was read, or it could not be listed, until that
- * thread's next change (follow_change). The list holds till then: nobody runs what a call that has
- * not ended would map. So of a process with generated code, only what lasts makes it old.
+ * Threads of a runtime change the protection of generated code all the time. While one of them
+ * does, the count of executable pages may differ, or the list could not be read. The kept list
+ * still holds then: no thread runs code of a mapping before the call that maps it returns. That
+ * thread's next change corrects the entry (follow_change). So in a process with generated code the
+ * list is outdated only if the difference lasts.
  */
 static __always_inline bool space_is_outdated(struct space_head *kept,
 					      const struct task_struct *task, __u64 now_ns)

@@ -14,7 +14,7 @@
 #define SPACE_PROGRAM_MAPPINGS_MAX (SPACE_PART_MAPPINGS * SPACE_PARTS_MAX)
 #define SPACES_MAX 4096
 #define SPACE_PARTS_ENTRIES 8192
-#define SPACE_MOMENT_SHIFT 20 /* from nanoseconds */
+#define SPACE_MOMENT_SHIFT 20 /* a moment is 2^20 ns */
 
 struct space_head {	/* value of the map `spaces`, by tgid */
 	__u64 start_ns; /* with exec_id: whose mappings these are */
@@ -24,8 +24,7 @@ struct space_head {	/* value of the map `spaces`, by tgid */
 	__u64 fingerprint;	/* of all mappings: another one for another list */
 	__u64 sent;		/* the fingerprint when the agent was last told */
 	__u32 flags;		/* enum space_record_flag */
-	__u32 differs_since;	/* a sample saw other executable_pages then: SPACE_MOMENT_SHIFT; 0 =
-				   none */
+	__u32 differs_since;	/* in moments: when a sample saw that the list may be old; or 0 */
 	__u64 firsts[SPACE_PARTS_MAX]; /* first address of each part */
 };
 
