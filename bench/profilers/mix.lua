@@ -175,7 +175,8 @@ local function work(seconds)
 end
 
 local stacks = {}
-profile.start("fi2", function(thread, samples, state)
+-- By lines, at which traces then keep their positions.
+profile.start("li2", function(thread, samples, state)
 	local stack = profile.dumpstack(thread, "pF;", -100) .. " " .. state
 	stacks[stack] = (stacks[stack] or 0) + samples
 end)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work of ten kinds, each of a known share of the CPU time, for bench/profilers_bench.
 //
-//     php mix.php SECONDS PROFILE     PROFILE: folded stacks, of excimer
+//     php mix.php SECONDS [PROFILE]     PROFILE: folded stacks, of excimer
 
 function numbers() {
 	$total = 0;
@@ -150,12 +150,17 @@ function work($seconds) {
 	return $used;
 }
 
-$profiler = new ExcimerProfiler;
-$profiler->setEventType(EXCIMER_CPU);
-$profiler->setPeriod(0.002);
-$profiler->start();
-$used = work((float)$argv[1]);
-$profiler->stop();
-file_put_contents($argv[2], $profiler->getLog()->formatCollapsed());
+function profiled_work($seconds, $path) {
+	$profiler = new ExcimerProfiler;
+	$profiler->setEventType(EXCIMER_CPU);
+	$profiler->setPeriod(0.002);
+	$profiler->start();
+	$used = work($seconds);
+	$profiler->stop();
+	file_put_contents($path, $profiler->getLog()->formatCollapsed());
+	return $used;
+}
+
+$used = isset($argv[2]) ? profiled_work((float)$argv[1], $argv[2]) : work((float)$argv[1]);
 foreach ($used as $kind => $seconds)
 	echo "$kind $seconds\n";

@@ -6,8 +6,8 @@
  * One thread at a time. All zeros are none yet. The user bounds them (known_codes_shrink), and adds
  * to `bytes` what an object's text and lines take.
  */
-#ifndef FIRN_AGENT_RUNTIME_KNOWN_CODES_H
-#define FIRN_AGENT_RUNTIME_KNOWN_CODES_H
+#ifndef FIRN_AGENT_RUNTIME_NAMES_KNOWN_CODES_H
+#define FIRN_AGENT_RUNTIME_NAMES_KNOWN_CODES_H
 
 #include "agent/runtime/script_code.h"
 #include "base/idmap.h"
@@ -15,7 +15,7 @@
 enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
 
 struct known_code {
-	uint64_t key; /* its address, mostly: see runtimes.c */
+	uint64_t key; /* its address, mostly: see object_names.c */
 	uint32_t proof;
 	uint32_t window;      /* that it was last used in */
 	uint32_t read_window; /* of a place: when it was read last, ... */

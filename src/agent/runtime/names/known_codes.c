@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/runtime/known_codes.h"
+#include "agent/runtime/names/known_codes.h"
 
 #include <stdlib.h>
 
