@@ -368,12 +368,14 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 							 : node;
 }
 
-/* Of Python alone: loops of others may have no function of their own. */
+/* Of Python and PHP alone: loops of others may have no function of their own. */
 static uint32_t add_gap(struct builder *builder, uint32_t node, const struct counted *stack)
 {
-	if (stack->script_kind != SCRIPT_PYTHON)
+	enum script_kind kind = (enum script_kind)stack->script_kind;
+
+	if (kind != SCRIPT_PYTHON && kind != SCRIPT_PHP)
 		return node;
-	return add_frame(builder, node, script_gap_frame(builder->tables, SCRIPT_PYTHON));
+	return add_frame(builder, node, script_gap_frame(builder->tables, kind));
 }
 
 static size_t splice_half(struct user_half *half)

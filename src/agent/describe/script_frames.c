@@ -156,7 +156,7 @@ static uint32_t ruby_frame(struct tables *tables, const struct runtimes *runtime
 
 /* The code of a file is called by what has it run. */
 static uint32_t php_frame(struct tables *tables, const struct script_code *code,
-			  const uint64_t *words)
+			  const uint64_t *words, const uint64_t *outer)
 {
 	struct strbuf label = { 0 };
 	struct frame frame = {
@@ -167,7 +167,7 @@ static uint32_t php_frame(struct tables *tables, const struct script_code *code,
 		.start_line = code->first_line <= INT32_MAX ? code->first_line : 0,
 	};
 
-	php_label(code, words[0] & SCRIPT_ENDS_RUN, &label);
+	php_label(code, !outer, &label);
 	frame.function = text_intern(tables, slice_from(label.data, label.len));
 	strbuf_free(&label);
 	return tables_frame(tables, &frame);
@@ -253,7 +253,7 @@ static uint32_t code_frame(struct tables *tables, const struct runtimes *runtime
 		return ruby_frame(tables, runtimes, identity, code, (int32_t)(uint32_t)words[1],
 				  outer);
 	if (kind == SCRIPT_PHP)
-		return php_frame(tables, code, words);
+		return php_frame(tables, code, words, outer);
 	if (kind == SCRIPT_PUC)
 		return puc_frame(tables, runtimes, identity, code, words, outer);
 	return *code->file || kind != SCRIPT_V8
@@ -270,6 +270,8 @@ static struct recent_place place_of(const struct process_identity *identity, enu
 	if (outer && (kind == SCRIPT_RUBY || kind == SCRIPT_PUC)) {
 		place.words[2] = outer[0];
 		place.words[3] = outer[1];
+	} else if (kind == SCRIPT_PHP) {
+		place.words[2] = !outer;
 	}
 	return place;
 }

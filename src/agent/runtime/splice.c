@@ -145,6 +145,8 @@ size_t splice_frames(const struct splice_natives *natives, const uint64_t *words
 		else if (loop == gap)
 			add_gap(&splicing);
 	}
+	if (early > 1)
+		add_gap(&splicing);
 	for (size_t run = early; run-- > 0;)
 		add_run(&splicing, run);
 	return splicing.count;

@@ -16,6 +16,8 @@
  *   a run more than loops       its loop was not recognised: it is put innermost; or, where the
  *                               outermost has no end, that is of native functions that were called
  *                               without a loop: outside of all
+ *   more runs than that         they are put innermost, inside of a gap: between which native
+ *                               frames they belong is not known
  */
 #ifndef FIRN_AGENT_RUNTIME_SPLICE_H
 #define FIRN_AGENT_RUNTIME_SPLICE_H

@@ -162,6 +162,13 @@ static void a_run_without_a_loop_is_innermost(void **state)
 	check("n", "12E", true, "n0 s1 s0 ");
 }
 
+static void of_several_runs_without_a_loop_the_places_are_not_known(void **state)
+{
+	(void)state;
+	check("nL", "1E2E3E", true, "L1 s2 n0 ? s1 s0 ");
+	check("nn", "1E2E", true, "n1 n0 ? s1 s0 ");
+}
+
 /* Functions in C that were called without a loop, as by a new fiber of Ruby. */
 static void a_rest_without_an_end_is_outermost(void **state)
 {
@@ -262,6 +269,7 @@ int main(void)
 		cmocka_unit_test(functions_inside_of_another_state_are_not_known),
 		cmocka_unit_test(loops_without_any_run_are_not_known),
 		cmocka_unit_test(a_run_without_a_loop_is_innermost),
+		cmocka_unit_test(of_several_runs_without_a_loop_the_places_are_not_known),
 		cmocka_unit_test(a_rest_without_an_end_is_outermost),
 		cmocka_unit_test(what_a_cut_walk_does_not_show_is_outside),
 		cmocka_unit_test(frames_of_another_stack_are_outermost),

@@ -245,11 +245,11 @@ enum script_code_result php_code_read(const struct memory_reader *memory,
 	return SCRIPT_CODE_READ;
 }
 
-void php_label(const struct script_code *code, bool is_entry, struct strbuf *out)
+void php_label(const struct script_code *code, bool is_outermost, struct strbuf *out)
 {
 	const char *base = strrchr(code->file, '/');
 
-	if (is_entry || strcmp(code->function, MAIN) != 0)
+	if (is_outermost || strcmp(code->function, MAIN) != 0)
 		strbuf_add_text(out, code->function);
 	else
 		strbuf_addf(out, "{include %s}", base ? base + 1 : code->file);

@@ -37,6 +37,6 @@ enum php_lines_form {
 uint32_t php_line(struct slice lines, uint8_t form, uint32_t position);
 
 /* The name of the frame; marks the code of an included file. */
-void php_label(const struct script_code *code, bool is_entry, struct strbuf *out);
+void php_label(const struct script_code *code, bool is_outermost, struct strbuf *out);
 
 #endif

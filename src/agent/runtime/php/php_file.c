@@ -257,6 +257,15 @@ static void read_frame(const struct elf_exports *symbols, const struct elf_expor
 	ret->fp_words = (uint8_t)fp;
 }
 
+/* Extensions with a loop of their own (debuggers, measures of coverage) run instructions by it. */
+static void add_handler(const struct elf_exports *symbols, struct runtime_file *ret)
+{
+	struct elf_export handler;
+
+	if (elf_exports_find(symbols, "zend_vm_call_opcode_handler", &handler))
+		runtime_file_add_loop(ret, symbols, &handler);
+}
+
 void php_file_read(const struct elf_exports *symbols, const struct elf_export *loop,
 		   struct runtime_file *ret)
 {
@@ -272,6 +281,7 @@ void php_file_read(const struct elf_exports *symbols, const struct elf_export *l
 		ret->problem = "executor globals not found";
 	if (ret->problem)
 		return;
+	add_handler(symbols, ret);
 	frame = find_frame(symbols, &globals);
 	ret->source = frame ? "code" : "table";
 	ret->layout.php = known->layout;
