@@ -127,29 +127,6 @@ static uint32_t kernel_frame(struct builder *builder, uint64_t address)
 			   name);
 }
 
-/* Code in no file, or in a file that is no ELF: the process made it. */
-static uint32_t generated_frame(struct builder *builder, const struct process *process,
-				uint64_t address)
-{
-	struct jit *jit = builder->window->jit;
-	struct code_name name;
-	struct slice raw;
-	struct frame frame;
-
-	if (!jit || !jit_find(jit, &process->identity, address, &name, &raw))
-		return builder->anonymous;
-	frame = (struct frame){
-		.kind = name.kind,
-		.mapping_file = string(builder, "[jit]"),
-		.function = text_intern(builder->tables, name.function),
-		.file = text_intern(builder->tables, name.file),
-		.start_line = name.line,
-	};
-	if (!slice_equal(raw, name.function))
-		frame.system_name = text_intern(builder->tables, raw);
-	return tables_frame(builder->tables, &frame);
-}
-
 static uint32_t vdso_frame(struct builder *builder, uint64_t offset)
 {
 	struct slice function = vdso_function(offset);
@@ -195,6 +172,44 @@ static struct recent_place native_place(const struct user_half *half, size_t ind
 	return (struct recent_place){ half->space, { half->addresses[index] } };
 }
 
+/*
+ * CPython makes a piece of code for each function, for perf (-X perf), which calls the loop: where
+ * the loop's own frames are known, it says nothing more.
+ */
+static bool is_trampoline(const struct user_half *half, const struct code_name *name)
+{
+	return name->kind == FRAME_PYTHON && half->stack->script_kind == SCRIPT_PYTHON &&
+	       half->script_count;
+}
+
+/*
+ * Code in no file, or in a file that is no ELF: the process made it. SCRIPT_NO_FRAME = it is left
+ * out.
+ */
+static uint32_t generated_frame(struct builder *builder, const struct user_half *half,
+				uint64_t address)
+{
+	struct jit *jit = builder->window->jit;
+	struct code_name name;
+	struct slice raw;
+	struct frame frame;
+
+	if (!jit || !jit_find(jit, &half->process->identity, address, &name, &raw))
+		return builder->anonymous;
+	if (is_trampoline(half, &name))
+		return SCRIPT_NO_FRAME;
+	frame = (struct frame){
+		.kind = name.kind,
+		.mapping_file = string(builder, "[jit]"),
+		.function = text_intern(builder->tables, name.function),
+		.file = text_intern(builder->tables, name.file),
+		.start_line = name.line,
+	};
+	if (!slice_equal(raw, name.function))
+		frame.system_name = text_intern(builder->tables, raw);
+	return tables_frame(builder->tables, &frame);
+}
+
 static uint32_t user_frame(struct builder *builder, const struct user_half *half, size_t index)
 {
 	const struct process *process = half->process;
@@ -223,7 +238,7 @@ static uint32_t user_frame(struct builder *builder, const struct user_half *half
 	if (frame != SCRIPT_NO_FRAME)
 		return frame;
 	if (mapping_is_generated(mapping))
-		return generated_frame(builder, process, address);
+		return generated_frame(builder, half, address);
 	return file_frame(builder, mapping->binary, offset);
 }
 
@@ -307,7 +322,8 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 					      (enum script_kind)half->stack->script_kind);
 	else if (frame == builder->anonymous)
 		node = add_problem(builder, node, half);
-	node = add_frame(builder, node, frame);
+	if (frame != SCRIPT_NO_FRAME)
+		node = add_frame(builder, node, frame);
 	if (!half->loops[index])
 		return node;
 	if (half->stack->script_kind == SCRIPT_PUC && !half->script_count)
