@@ -395,6 +395,10 @@ static __always_inline enum stack_end walk_by_call(struct walk *walk)
 		if (walk_word(walk, walk->cfa - 8, &walk->saved.pc) &&
 		    walk_is_after_call(walk, walk->saved.pc)) {
 			walk->saved.fp = walk->fp;
+			/* It was the frame pointer, and is the function's own by now. */
+			if (i && walk->fp == walk->sp &&
+			    !walk_word(walk, walk->fp, &walk->saved.fp))
+				return STACK_UNREADABLE;
 			return walk_arrive(walk, true);
 		}
 	}

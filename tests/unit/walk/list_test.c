@@ -204,6 +204,24 @@ static void zero_ends_a_chain_but_is_none_by_itself(void **state)
 	assert_int_equal(walk.at, 2);
 }
 
+/* It begins with a push of the caller's frame pointer, and then sets its own. */
+static void a_function_without_a_row_is_left_where_it_begins(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	generated[0x20 - 5] = 0xe8; /* a call */
+	stack[0] = STACK + 8 * 16;
+	stack[1] = GENERATED + 0x20;
+	stack[16] = 0;
+	stack[17] = GENERATED + 0x40;
+	assert_int_equal(walk_from(&walk, CODE, STACK + 8 * 16), STACK_GUESSED_POINTER);
+	assert_int_equal(walk.at, 3);
+	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_GUESSED_POINTER);
+	assert_int_equal(walk.at, 3);
+}
+
 /* Such code may have left an older frame's pointer in the register: the stack is not known whole.
  */
 static void the_way_out_of_generated_code_is_a_guess(void **state)
@@ -436,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup(beyond_a_cut_list_the_kernel_is_asked, set_up),
 		cmocka_unit_test_setup(a_table_that_is_not_to_be_had_is_no_table_to_come, set_up),
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
+		cmocka_unit_test_setup(a_function_without_a_row_is_left_where_it_begins, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
 		cmocka_unit_test_setup(generated_code_may_save_the_frame_pointer_far_away, set_up),
 		cmocka_unit_test_setup(lines_by_a_jitdump_are_of_generated_code_alone, set_up),
