@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/runtime/c_library.h"
+#include "agent/runtime/jsc/jsc_code.h"
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/v8/v8_code.h"
@@ -39,6 +40,8 @@ static void check_objects(const struct runtime_file *file)
 					 file->script.layout.proof_words, at, &code);
 		else if (file->layout.kind == RUNTIME_V8)
 			v8_code_read(&memory, &file->layout.v8, &lines, 0, at, &code);
+		else if (file->layout.kind == RUNTIME_JSC)
+			jsc_code_read(&memory, &file->layout.jsc, 0, at, &code);
 		script_code_fini(&code);
 	}
 	v8_lines_fini(&lines);

@@ -406,6 +406,17 @@ VARIABLE(_ZN2v88internal7Version6minor_E, 4)
 VARIABLE(_ZN2v88internal7Version6build_E, 4)
 	.long 244
 
+#elif defined(BUN_14)
+
+	.text
+FUNCTION(node_module_register)
+	ret
+END(node_module_register)
+	.section .rodata
+	.ascii "bun-v1.4 bun-v1.4.5 (Linux) bun-v1.4.5"
+	.section "__DATA,__jsc_opcodes", "aw", @progbits
+	.quad 0, 0, 0, 0
+
 #endif
 
 	.section .note.GNU-stack, "", @progbits

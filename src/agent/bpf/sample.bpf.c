@@ -148,6 +148,7 @@ static bool walk_ask(struct walk *walk);
 #include "agent/bpf/jvm_find.h"
 #include "agent/bpf/lua.h"
 #include "agent/bpf/script.h"
+#include "agent/bpf/script_jsc.h"
 #include "agent/bpf/script_lua.h"
 #include "agent/bpf/script_perl.h"
 #include "agent/bpf/script_php.h"
@@ -641,6 +642,18 @@ static long next_v8_frame(__u32 index, void *data)
 }
 
 /* bpf_loop callback. */
+static long next_jsc_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+	struct sample *sample = sample_at_hand(scratch);
+	const struct walk_place *place =
+		&scratch->walk.places[row_masked(index, WALK_PLACES_MAX - 1)];
+
+	script_jsc_frame(&scratch->script, place->fp, place->at - sample->kernel_count, sample);
+	return 0;
+}
+
+/* bpf_loop callback. */
 static long next_ruby_frame(__u32 index, void *data)
 {
 	struct scratch *scratch = *(struct scratch **)data;
@@ -794,6 +807,18 @@ WALK_APART void take_python_frames(__u64 thread, struct scratch *scratch)
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 }
 
+WALK_APART void take_javascript_frames(struct scratch *scratch)
+{
+	struct sample *sample = sample_at_hand(scratch);
+
+	if (scratch->script.process.kind == SCRIPT_V8)
+		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
+	else
+		bpf_loop(scratch->walk.places_count, next_jsc_frame, &scratch, 0);
+	if (sample->user_end == STACK_GUESSED_POINTER)
+		sample->user_end = STACK_COMPLETE; /* its code keeps frame pointers */
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -812,18 +837,15 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->room = SCRIPT_FRAMES_MAX;
 	script->sample = sample->head.at_ns;
 	has_copies = process->kind == SCRIPT_PHP || process->kind == SCRIPT_PERL;
-	script_had_start(&script->had,
-			 has_copies ? process->family : sample->head.tgid,
+	script_had_start(&script->had, has_copies ? process->family : sample->head.tgid,
 			 has_copies ? script->sample >> SCRIPT_HAD_NS_LOG2 : 0);
 	/* What could not be read is asked for again where there may be another copy of it. */
 	script->had.lost = has_copies ? lost_copies_in_all : 0;
 	script_window_reset(&script->frames, 0);
 	script_window_reset(&script->scopes, 0);
-	if (process->kind == SCRIPT_V8) {
-		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
-		if (sample->user_end == STACK_GUESSED_POINTER)
-			sample->user_end = STACK_COMPLETE; /* its code keeps frame pointers */
-	} else if (process->kind == SCRIPT_RUBY)
+	if (process->kind == SCRIPT_V8 || process->kind == SCRIPT_JSC)
+		take_javascript_frames(scratch);
+	else if (process->kind == SCRIPT_RUBY)
 		take_ruby_frames(task->thread.fsbase, scratch);
 	else if (process->kind == SCRIPT_PHP)
 		take_php_frames(task, scratch);
@@ -917,15 +939,17 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 }
 
 /*
- * Whether the agent may find out more of the stack, soon, than could be now. V8's and LuaJIT's own
- * frames are bound to the native ones as they were found; Erlang's are on another stack.
+ * Whether the agent may find out more of the stack, soon, than could be now. JavaScript's and
+ * LuaJIT's own frames are bound to the native ones as they were found; Erlang's are on another
+ * stack.
  */
 static __always_inline bool is_for_second_walk(const struct scratch *scratch,
 					       const struct sample *sample)
 {
 	return (sample->user_end == STACK_TABLE_PENDING || sample->user_end == STACK_NO_MAPPINGS) &&
 	       (!scratch->walk.has_jvm || scratch->walk.pause.is_set) && !scratch->walk.has_beam &&
-	       !scratch->walk.has_lua && sample->script_kind != SCRIPT_V8;
+	       !scratch->walk.has_lua && sample->script_kind != SCRIPT_V8 &&
+	       sample->script_kind != SCRIPT_JSC;
 }
 
 /*

@@ -66,13 +66,14 @@ enum script_kind {
 	SCRIPT_PERL,
 	SCRIPT_LUA, /* LuaJIT */
 	SCRIPT_PUC, /* PUC-Rio's Lua */
+	SCRIPT_JSC, /* JavaScriptCore */
 	SCRIPT_KINDS
 };
 
 /*
- * The address of an interpreter's object in the first word of a frame. Of V8, whose frames are
- * native ones, too, the bits above it say which (counted from the innermost); of PHP and Perl they
- * are more of the proof, and the address is that of one of many copies.
+ * The address of an interpreter's object in the first word of a frame. Of V8 and JavaScriptCore,
+ * whose frames are native ones, too, the bits above it say which (counted from the innermost); of
+ * PHP and Perl they are more of the proof, and the address is that of one of many copies.
  */
 #define SCRIPT_ADDRESS(word) ((word)&0xfffffffffff8ull)
 #define SCRIPT_PLACE_SHIFT 48
@@ -234,6 +235,20 @@ struct script_puc_layout {
 	__u8 reserved;
 };
 
+/* The same of JavaScriptCore. A cell's kind is a byte of its head. */
+struct script_jsc_layout {
+	__u16 code_kind;   /* of a CodeBlock */
+	__u16 callee_kind; /* of the callee of code at the top of a file; the next is a function's
+			    */
+	__u16 top_kind;	   /* the first of the executables of such code: SCRIPT_JSC_TOP_KINDS */
+	__u16 executable;  /* in a function: or, with SCRIPT_JSC_RARE, of where it is ... */
+	__u16 rare_executable; /* ... there */
+	__u16 owner, jit;      /* in a CodeBlock: its executable, its machine code; below 128 */
+	__u16 reserved[5];
+};
+
+#define SCRIPT_JSC_TOP_KINDS 3u /* of scripts, modules, evaluated text */
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -261,6 +276,7 @@ struct script_process {
 		struct script_perl_layout perl; /* SCRIPT_PERL */
 		struct script_lua_layout lua;	/* SCRIPT_LUA */
 		struct script_puc_layout puc;	/* SCRIPT_PUC */
+		struct script_jsc_layout jsc;	/* SCRIPT_JSC */
 	};
 };
 
@@ -610,6 +626,7 @@ _Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout),
 _Static_assert(sizeof(struct script_perl_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_lua_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_puc_layout) == sizeof(struct script_layout), "one or other");
+_Static_assert(sizeof(struct script_jsc_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

@@ -162,7 +162,8 @@ struct user_half {
 	size_t script_count;		    /* frames of the interpreter, two words each */
 	uint32_t frames[SAMPLE_FRAMES_MAX]; /* SCRIPT_NO_FRAME = to be made */
 	bool loops[SAMPLE_FRAMES_MAX];
-	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
+	uint8_t natives[SAMPLE_FRAMES_MAX];	    /* enum splice_native */
+	uint64_t kept[2 * (SCRIPT_FRAMES_MAX + 1)]; /* of the script's words: see keep_jsc */
 	bool is_problem_told;
 	struct splice_step steps[SPLICE_STEPS_MAX];
 };
@@ -363,6 +364,35 @@ static uint32_t add_lua(struct builder *builder, uint32_t node, const struct use
 	return node;
 }
 
+/* What the native frame calls that the script's frame `index` belongs to. */
+static enum script_inside inside_of(const struct user_half *half, size_t index)
+{
+	size_t native = half->script[2 * index] >> SCRIPT_PLACE_SHIFT;
+
+	if (!native)
+		return SCRIPT_INSIDE_NOTHING;
+	if (half->natives[native - 1] == SPLICE_GENERATED ||
+	    (index && half->script[2 * index - 2] >> SCRIPT_PLACE_SHIFT == native - 1))
+		return SCRIPT_INSIDE_CODE;
+	return SCRIPT_INSIDE_NATIVE;
+}
+
+static uint32_t add_jsc(struct builder *builder, uint32_t node, struct user_half *half,
+			size_t index)
+{
+	const uint64_t *words = half->script + 2 * index;
+	size_t native = words[0] >> SCRIPT_PLACE_SHIFT, count;
+	uint32_t frames[SCRIPT_JSC_FRAMES_MAX];
+
+	count = script_jsc_frames(builder->tables, builder->window->runtimes,
+				  &half->process->identity, words, inside_of(half, index), frames);
+	for (size_t i = 0; i < count; i++)
+		node = add_frame(builder, node, frames[i]);
+	if (!count && half->natives[native] == SPLICE_GENERATED)
+		node = add_native(builder, node, half, native);
+	return node;
+}
+
 static uint32_t add_script(struct builder *builder, uint32_t node, struct user_half *half,
 			   size_t index)
 {
@@ -373,6 +403,8 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 
 	if (half->stack->script_kind == SCRIPT_LUA)
 		return add_lua(builder, node, half, words, outer);
+	if (half->stack->script_kind == SCRIPT_JSC)
+		return add_jsc(builder, node, half, index);
 	if (add_v8_place(builder, &node, half, words))
 		return node;
 	frame = script_frame_of(
@@ -394,7 +426,38 @@ static uint32_t add_gap(struct builder *builder, uint32_t node, const struct cou
 	return add_frame(builder, node, script_gap_frame(builder->tables, kind));
 }
 
-static size_t splice_half(struct user_half *half)
+/*
+ * Native code has a function's frame only where it is JavaScriptCore's interpreter: elsewhere the
+ * words are an older frame's (jsc_code.h).
+ */
+static void keep_jsc(const struct builder *builder, struct user_half *half)
+{
+	const struct runtimes *runtimes = builder->window->runtimes;
+	const struct process_identity *identity = &half->process->identity;
+	const struct jsc_code *any = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < half->script_count && !any; i++)
+		any = script_jsc_code(runtimes, identity, half->script + 2 * i);
+	for (size_t i = 0; i < half->script_count; i++) {
+		const uint64_t *words = half->script + 2 * i;
+		size_t native = words[0] >> SCRIPT_PLACE_SHIFT;
+		uint64_t address;
+
+		if (native >= half->stack->user_count)
+			continue;
+		address = half->addresses[native];
+		if (any && half->natives[native] == SPLICE_RUNTIME &&
+		    (address < any->interpreter_start || address >= any->interpreter_end))
+			continue;
+		half->kept[2 * count] = words[0];
+		half->kept[2 * count++ + 1] = words[1];
+	}
+	half->script = half->kept;
+	half->script_count = count;
+}
+
+static size_t splice_half(const struct builder *builder, struct user_half *half)
 {
 	const struct counted *stack = half->stack;
 	struct splice_natives natives = {
@@ -407,12 +470,14 @@ static size_t splice_half(struct user_half *half)
 	if (stack->script_kind == SCRIPT_PYTHON)
 		natives.inside = greenlet_frames(half->space, half->addresses, stack->user_count,
 						 half->loops);
-	if (stack->script_kind != SCRIPT_V8)
+	if (stack->script_kind != SCRIPT_V8 && stack->script_kind != SCRIPT_JSC)
 		return splice_frames(&natives, half->script, half->script_count, half->steps);
 	for (size_t i = 0; i < stack->user_count; i++)
 		half->natives[i] = script_native_of(half->space, half->addresses[i]);
-	return splice_places(half->natives, stack->user_count, half->script,
-			     stack->script_words / 2, half->steps);
+	if (stack->script_kind == SCRIPT_JSC)
+		keep_jsc(builder, half);
+	return splice_places(half->natives, stack->user_count, half->script, half->script_count,
+			     half->steps);
 }
 
 /* A Java runtime's stacks have words for each frame of generated code that identify it. */
@@ -449,7 +514,7 @@ static uint32_t add_user_half(struct builder *builder, uint32_t node, const stru
 
 	if (stack->script_kind == SCRIPT_HOTSPOT && builder->window->runtimes)
 		return add_java_half(builder, node, &half);
-	count = splice_half(&half);
+	count = splice_half(builder, &half);
 
 	for (size_t i = 0; i < count; i++) {
 		size_t index = half.steps[i].index;
@@ -484,7 +549,8 @@ static bool is_whole_fiber(const struct builder *builder, const struct counted *
 static const char *marker_of(const struct builder *builder, const struct counted *stack)
 {
 	if (stack->user_end == STACK_GUESSED_POINTER &&
-	    script_v8_of(tracker_space(builder->window->tracker, stack->process, stack->space)))
+	    script_keeps_pointers(
+		    tracker_space(builder->window->tracker, stack->process, stack->space)))
 		return NULL;
 	if (is_whole_fiber(builder, stack))
 		return NULL;

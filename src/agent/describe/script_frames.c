@@ -72,6 +72,11 @@ static const struct language {
 			 "[lua: name not read]",
 			 { "[truncated: unreadable lua frame]", "[truncated: too many lua frames]",
 			   IN_HEAP } },
+	[SCRIPT_JSC] = { FRAME_NODE,
+			 "[javascript]",
+			 "[javascript: name not read]",
+			 { IN_HEAP, "[truncated: too many javascript frames]", IN_HEAP,
+			   "[guess: javascript frames]" } },
 };
 
 static const char *cut_text(enum script_kind kind, uint64_t why)
@@ -100,6 +105,8 @@ static enum runtime_kind runtime_of(enum script_kind kind)
 		return RUNTIME_LUA;
 	case SCRIPT_PUC:
 		return RUNTIME_PUC;
+	case SCRIPT_JSC:
+		return RUNTIME_JSC;
 	case SCRIPT_NONE:
 	case SCRIPT_KINDS:
 		break;
@@ -459,6 +466,62 @@ size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
 	return count;
 }
 
+static uint32_t jsc_frame(struct tables *tables, const char *function, const char *file)
+{
+	struct frame frame = {
+		.kind = FRAME_NODE,
+		.mapping_file = tables_string(tables, slice_of("[javascript]")),
+		.function = text_intern(tables, slice_of(function)),
+		.file = text_intern(tables, slice_of(file)),
+	};
+
+	return tables_frame(tables, &frame);
+}
+
+const struct jsc_code *script_jsc_code(const struct runtimes *runtimes,
+				       const struct process_identity *identity,
+				       const uint64_t *words)
+{
+	const struct script_code *code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
+
+	return code ? code->jsc : NULL;
+}
+
+/*
+ * FTL's code calls what has no effects (sin) without saying where it is. What its number is worth
+ * is not known in native code, then.
+ */
+static bool is_at_site(const struct jsc_code *code, enum script_inside inside)
+{
+	return inside == SCRIPT_INSIDE_CODE ||
+	       (inside == SCRIPT_INSIDE_NATIVE && code->tier == JSC_TIER_DFG);
+}
+
+size_t script_jsc_frames(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, const uint64_t *words,
+			 enum script_inside inside, uint32_t ret[SCRIPT_JSC_FRAMES_MAX])
+{
+	const struct script_code *code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
+	const struct jsc_call *calls[JSC_INLINED_MAX];
+	size_t count = 0;
+
+	if (code && !*code->function)
+		return 0;
+	runtime_metrics_count(RUNTIME_JSC, code ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
+	ret[0] = code ? jsc_frame(tables, code->function, code->file)
+		      : nameless_frame(tables, SCRIPT_JSC);
+	if (!code || !code->jsc->has_inlined)
+		return 1;
+	if (!is_at_site(code->jsc, inside) ||
+	    !jsc_code_calls(code->jsc, (uint32_t)words[1], calls, &count)) {
+		ret[1] = marker(tables, cut_text(SCRIPT_JSC, SCRIPT_UNSURE));
+		return 2;
+	}
+	for (size_t i = 0; i < count; i++)
+		ret[i + 1] = jsc_frame(tables, calls[i]->function, calls[i]->file);
+	return count + 1;
+}
+
 static uint32_t java_frame(struct tables *tables, const struct java_frame *java)
 {
 	const struct java_method *method = java->method;
@@ -583,6 +646,7 @@ enum frame_kind script_kind_of(const struct binary *binary)
 		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME, [RUNTIME_PHP] = FRAME_PHP_RUNTIME,
 		[RUNTIME_BEAM] = FRAME_BEAM_RUNTIME,	 [RUNTIME_PERL] = FRAME_PERL_RUNTIME,
 		[RUNTIME_LUA] = FRAME_LUA_RUNTIME,	 [RUNTIME_PUC] = FRAME_LUA_RUNTIME,
+		[RUNTIME_JSC] = FRAME_V8_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;
@@ -595,15 +659,16 @@ bool script_is_loop(const struct mapping *mapping, uint64_t address)
 	return file && runtime_file_is_loop(file, address - mapping->start + mapping->offset);
 }
 
-const struct runtime_file *script_v8_of(const struct space *space)
+bool script_keeps_pointers(const struct space *space)
 {
 	for (uint32_t i = 0; space && i < space->count; i++) {
 		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
 
-		if (file && file->layout.kind == RUNTIME_V8)
-			return file;
+		if (file && (file->layout.kind == RUNTIME_V8 ||
+			     (file->layout.kind == RUNTIME_JSC && !file->problem)))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 const struct runtime_file *script_problem_of(const struct space *space)
@@ -612,8 +677,8 @@ const struct runtime_file *script_problem_of(const struct space *space)
 		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
 
 		if (file && file->problem &&
-		    (file->layout.kind == RUNTIME_V8 || file->layout.kind == RUNTIME_BEAM ||
-		     file->layout.kind == RUNTIME_LUA))
+		    (runtime_has_native_frames(file->layout.kind) ||
+		     file->layout.kind == RUNTIME_BEAM || file->layout.kind == RUNTIME_LUA))
 			return file;
 	}
 	return NULL;
@@ -626,5 +691,6 @@ uint8_t script_native_of(const struct space *space, uint64_t address)
 
 	if (mapping_is_generated(mapping))
 		return SPLICE_GENERATED;
-	return file && file->layout.kind == RUNTIME_V8 ? SPLICE_RUNTIME : SPLICE_FOREIGN;
+	return file && runtime_has_native_frames(file->layout.kind) ? SPLICE_RUNTIME
+								    : SPLICE_FOREIGN;
 }

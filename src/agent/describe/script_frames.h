@@ -9,6 +9,7 @@
 #include "agent/describe/recent_frames.h"
 #include "agent/procs/process.h"
 #include "agent/runtime/hotspot/java_frames.h"
+#include "agent/runtime/jsc/jsc_code.h"
 #include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/runtimes.h"
 #include "model/tables.h"
@@ -16,6 +17,7 @@
 #define SCRIPT_NO_FRAME UINT32_MAX
 #define SCRIPT_V8_FRAMES_MAX (V8_INLINED_MAX + 1)   /* and a mark */
 #define SCRIPT_LUA_FRAMES_MAX (LUA_INLINED_MAX + 1) /* and a mark */
+#define SCRIPT_JSC_FRAMES_MAX (JSC_INLINED_MAX + 1) /* the compiled one, and inlined ones */
 
 /*
  * The frame of two words as the program in the kernel sent them (bpf/shared.h); `outer` are those
@@ -51,6 +53,26 @@ size_t script_lua_frames(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, const uint64_t *words,
 			 const uint64_t *outer, uint32_t ret[SCRIPT_LUA_FRAMES_MAX]);
 
+/* What is inside of a frame of JavaScriptCore. */
+enum script_inside {
+	SCRIPT_INSIDE_NOTHING, /* its code was interrupted */
+	SCRIPT_INSIDE_NATIVE,
+	SCRIPT_INSIDE_CODE, /* which JavaScriptCore has made, or its interpreter */
+};
+
+/* What is known of the code of a frame of JavaScriptCore; NULL = nothing, or it is no code. */
+const struct jsc_code *script_jsc_code(const struct runtimes *runtimes,
+				       const struct process_identity *identity,
+				       const uint64_t *words);
+
+/*
+ * The function of a frame of JavaScriptCore, and those that are inlined where it calls what is
+ * inside, or a mark. Outermost first; how many. 0 = it is no frame of a function.
+ */
+size_t script_jsc_frames(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, const uint64_t *words,
+			 enum script_inside inside, uint32_t ret[SCRIPT_JSC_FRAMES_MAX]);
+
 /* Generated code in a process of Ruby, PHP or LuaJIT, whose functions have frames of their own. */
 uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind);
 
@@ -76,13 +98,13 @@ enum frame_kind script_kind_of(const struct binary *binary);
 /* True if a frame is a call of an interpreter's loop. */
 bool script_is_loop(const struct mapping *mapping, uint64_t address);
 
-/* The V8 of this process, whose generated code keeps frame pointers; NULL = there is none. */
-const struct runtime_file *script_v8_of(const struct space *space);
+/* True if the process's generated code is of a runtime that keeps frame pointers. */
+bool script_keeps_pointers(const struct space *space);
 
 /* The runtime of this process whose generated code cannot be named; NULL = there is none. */
 const struct runtime_file *script_problem_of(const struct space *space);
 
-/* For a process that runs V8: the kind of the code at an address (enum splice_native). */
+/* For a process that runs JavaScript: the kind of the code at an address (enum splice_native). */
 uint8_t script_native_of(const struct space *space, uint64_t address);
 
 #endif

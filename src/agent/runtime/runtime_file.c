@@ -2,12 +2,14 @@
 #include "agent/runtime/runtime_file.h"
 
 #include <elf.h>
+#include <stdlib.h>
 
 #include "agent/runtime/beam/beam_file.h"
 #include "agent/runtime/dotnet/dotnet_file.h"
 #include "agent/runtime/dotnet/mono_file.h"
 #include "agent/runtime/function_parts.h"
 #include "agent/runtime/hotspot/hotspot_file.h"
+#include "agent/runtime/jsc/jsc_file.h"
 #include "agent/runtime/lua/lua_file.h"
 #include "agent/runtime/perl/perl_file.h"
 #include "agent/runtime/php/php_file.h"
@@ -21,7 +23,7 @@ const char *runtime_kind_name(enum runtime_kind kind)
 {
 	static const char *const names[RUNTIME_KINDS] = { "python",  "hotspot", "v8",	"ruby",
 							  "dotnet",  "php",	"beam", "lua",
-							  "puc-lua", "perl" };
+							  "puc-lua", "jsc",	"perl" };
 
 	return names[kind];
 }
@@ -84,6 +86,7 @@ static const struct mark {
 	{ "luaJIT_setmode", RUNTIME_LUA, lua_file_read },
 	{ "lua_ident", RUNTIME_PUC, puc_file_read },
 	{ "Perl_runops_standard", RUNTIME_PERL, perl_file_read },
+	{ "node_module_register", RUNTIME_JSC, jsc_file_read }, /* or another that loads addons */
 };
 
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
@@ -101,7 +104,9 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 		file = mem_new(struct runtime_file);
 		file->layout.kind = marks[i].kind;
 		marks[i].read(&symbols, &symbol, file);
-		return file;
+		if (file->layout.kind != RUNTIME_KINDS)
+			return file;
+		free(file);
 	}
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include "agent/runtime/dotnet/dotnet_layout.h"
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/hotspot/vm_structs.h"
+#include "agent/runtime/jsc/jsc_layout.h"
 #include "agent/runtime/lua/lua_layout.h"
 #include "agent/runtime/perl/perl_layout.h"
 #include "agent/runtime/php/php_layout.h"
@@ -35,6 +36,7 @@ enum runtime_kind {
 	RUNTIME_BEAM,
 	RUNTIME_LUA,  /* LuaJIT */
 	RUNTIME_PUC,  /* PUC-Rio's Lua */
+	RUNTIME_JSC,  /* JavaScriptCore, in Bun */
 	RUNTIME_PERL, /* linked to many a program that does another thing */
 	RUNTIME_KINDS
 };
@@ -53,6 +55,7 @@ struct runtime_layout {
 		struct perl_layout perl;
 		struct lua_layout lua;
 		struct puc_layout puc;
+		struct jsc_layout jsc;
 	};
 };
 
@@ -87,9 +90,16 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 bool runtime_file_add_loop(struct runtime_file *file, const struct elf_exports *symbols,
 			   const struct elf_export *loop);
 
+/* JavaScript: its functions have native frames of their own. */
+static inline bool runtime_has_native_frames(enum runtime_kind kind)
+{
+	return kind == RUNTIME_V8 || kind == RUNTIME_JSC;
+}
+
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "lua", "puc-lua", "perl" */
+/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam", "lua", "puc-lua", "jsc", "perl"
+ */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

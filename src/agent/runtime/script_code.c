@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/jsc/jsc_code.h"
 #include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/v8/v8_optimized.h"
 #include "base/mem.h"
@@ -26,7 +27,7 @@ struct script_code script_code_copy(const struct script_code *code)
 {
 	struct script_code copy = *code;
 
-	assert(!code->java && !code->v8 && !code->lua);
+	assert(!code->java && !code->v8 && !code->lua && !code->jsc);
 	copy.function = copy_text(code->function);
 	copy.name = copy_text(code->name);
 	copy.file = copy_text(code->file);
@@ -46,6 +47,7 @@ void script_code_fini(struct script_code *code)
 	java_code_free(code->java);
 	free(code->v8);
 	lua_code_free(code->lua);
+	jsc_code_free(code->jsc);
 	*code = (struct script_code){ 0 };
 }
 
@@ -55,8 +57,9 @@ size_t script_code_bytes(const struct script_code *code)
 		return java_code_bytes(code->java);
 	if (code->v8)
 		return v8_place_bytes(code->v8);
-	return code->function
-		       ? strlen(code->function) + strlen(code->name) + strlen(code->file) +
-				 code->lines_len + 64 + (code->lua ? lua_code_bytes(code->lua) : 0)
-		       : 0;
+	return code->function ? strlen(code->function) + strlen(code->name) + strlen(code->file) +
+					code->lines_len + 64 +
+					(code->lua ? lua_code_bytes(code->lua) : 0) +
+					(code->jsc ? jsc_code_bytes(code->jsc) : 0)
+			      : 0;
 }

@@ -15,6 +15,7 @@ enum script_code_result {
 struct java_code;
 struct v8_place;
 struct lua_code;
+struct jsc_code;
 
 /* Of HotSpot there is `java` and nothing else, of a place in V8's optimized code `v8`. */
 struct script_code {
@@ -28,6 +29,7 @@ struct script_code {
 	struct java_code *java;
 	struct v8_place *v8;
 	struct lua_code *lua; /* of LuaJIT, beside names and file; otherwise NULL */
+	struct jsc_code *jsc; /* of JavaScriptCore, the same */
 	uint32_t proof;	      /* see script_prove in bpf/script.h */
 };
 

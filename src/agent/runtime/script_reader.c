@@ -6,6 +6,7 @@
 #include "agent/runtime/code_memory.h"
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/jsc/jsc_code.h"
 #include "agent/runtime/lua/lua_code.h"
 #include "agent/runtime/perl/perl_code.h"
 #include "agent/runtime/php/php_code.h"
@@ -98,6 +99,9 @@ static enum script_code_result read_code(struct v8_lines *lines, const struct sc
 				     &item->code);
 	case RUNTIME_LUA:
 		return lua_code_read(memory, &job->layout.lua, item->address, &item->code);
+	case RUNTIME_JSC:
+		return jsc_code_read(memory, &job->layout.jsc, job->bias, item->address,
+				     &item->code);
 	case RUNTIME_PUC:
 		return puc_code_read(memory, &job->layout.puc, item->address, &item->code);
 	case RUNTIME_PERL:

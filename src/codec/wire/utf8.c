@@ -54,6 +54,29 @@ void utf8_add_character(struct strbuf *out, uint32_t character)
 	}
 }
 
+static bool is_high(uint16_t unit)
+{
+	return unit >> 10 == 0xd800 >> 10;
+}
+
+static bool is_low(uint16_t unit)
+{
+	return unit >> 10 == 0xdc00 >> 10;
+}
+
+void utf8_add_units(struct strbuf *out, const uint16_t *units, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t character = units[i];
+
+		if (is_high(units[i]) && i + 1 < count && is_low(units[i + 1])) {
+			character = 0x10000 + ((units[i] & 0x3ffu) << 10) + (units[i + 1] & 0x3ffu);
+			i++;
+		}
+		utf8_add_character(out, character);
+	}
+}
+
 struct slice utf8_cut(struct slice text, size_t bytes_max)
 {
 	size_t len = bytes_max;

@@ -20,6 +20,9 @@ char *utf8_copy_repaired(struct slice text);
 /* Appends a character, or U+FFFD for a number that is none. */
 void utf8_add_character(struct strbuf *out, uint32_t character);
 
+/* Appends characters of UTF-16. */
+void utf8_add_units(struct strbuf *out, const uint16_t *units, size_t count);
+
 /* The longest prefix of at most `bytes_max` bytes that does not end inside a character. */
 struct slice utf8_cut(struct slice text, size_t bytes_max);
 

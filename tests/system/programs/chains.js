@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with a known chain of calls, for node_test: `chains.js SHAPE SECONDS [GATE]`.
+// Programs with a known chain of calls, for node_test and bun_test: `chains.js SHAPE SECONDS [GATE]`.
 //
 // Each spends its time in hotLeaf, on the lines marked so; the seconds are of CPU time. hotLeaf is
 // too long for the compilers to inline. Runs on Node.js from 14 on.
@@ -57,7 +57,7 @@ function callbacks() {
 }
 
 function dive(depth) {
-    return depth ? dive(depth - 1) : hotLeaf();
+    return 1 + (depth ? dive(depth - 1) : hotLeaf()); // JavaScriptCore drops the frames of tail calls
 }
 
 function recursion() {
@@ -157,6 +157,10 @@ function inlined() {
     return sum;
 }
 
+function evaluated() {
+    eval('while (!isOver()) hotLeaf()');
+}
+
 // (func (export "spin") (param i32) (result i32)): counts down to 0 and adds.
 const spin = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(
     '0061736d0100000001060160017f017f03020100070801047370696e00000a1e011c01017f034020012000' +
@@ -178,7 +182,7 @@ function generated() {
 }
 
 const shapes = { callbacks, recursion, generators, asynchronous, exceptions, threads, names, constructors, inlined,
-    generated };
+    generated, evaluated };
 
 if (gate)
     fs.readFileSync(gate);

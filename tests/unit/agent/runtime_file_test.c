@@ -49,6 +49,7 @@ static void files_of_all_runtimes_are_read(void **state)
 		{ "beam_25", RUNTIME_BEAM, "25", "table" },
 		{ "luajit_21", RUNTIME_LUA, "2.1.0-beta3", "code" },
 		{ "lua_54", RUNTIME_PUC, "5.4.4", "table" },
+		{ "bun_14", RUNTIME_JSC, "1.4.5", "table" },
 		{ "perl_536", RUNTIME_PERL, "5.36.0", "code" },
 	};
 

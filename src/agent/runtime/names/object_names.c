@@ -295,8 +295,8 @@ void object_names_take(struct runtimes *runtimes, struct runtime_entry *entry,
 		runtime_entry_refuse(runtimes, entry);
 	if (!code || code->state != CODE_WANTED)
 		return;
-	if (item->result == SCRIPT_CODE_OTHER && entry->layout.kind == RUNTIME_V8)
-		item->code = script_code_none(); /* a native frame that looked like one of V8's */
+	if (item->result == SCRIPT_CODE_OTHER && runtime_has_native_frames(entry->layout.kind))
+		item->code = script_code_none(); /* a native frame that looked like one of its */
 	code->state = item->code.function || item->code.java ? CODE_KNOWN : CODE_LOST;
 	code->code = item->code;
 	item->code = (struct script_code){ 0 };

@@ -39,29 +39,6 @@ uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *lay
 	return type;
 }
 
-static bool is_high(uint16_t unit)
-{
-	return unit >> 10 == 0xd800 >> 10;
-}
-
-static bool is_low(uint16_t unit)
-{
-	return unit >> 10 == 0xdc00 >> 10;
-}
-
-static void add_wide(struct strbuf *out, const uint16_t *units, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t character = units[i];
-
-		if (is_high(units[i]) && i + 1 < count && is_low(units[i + 1])) {
-			character = 0x10000 + ((units[i] & 0x3ffu) << 10) + (units[i + 1] & 0x3ffu);
-			i++;
-		}
-		utf8_add_character(out, character);
-	}
-}
-
 static void add_narrow(struct strbuf *out, const uint8_t *characters, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -82,7 +59,7 @@ static bool read_characters(struct text *text, const struct piece *piece, uint64
 	if (is_narrow)
 		add_narrow(text->out, (const uint8_t *)units, count);
 	else
-		add_wide(text->out, units, count);
+		utf8_add_units(text->out, units, count);
 	return true;
 }
 

@@ -47,7 +47,7 @@ const KIND_LABELS: Record<string, string> = {
 	native: "native", kernel: "kernel", go: "Go", rust: "Rust", jvm: "JVM", python: "Python",
 	ruby: "Ruby", node: "Node.js", php: "PHP", perl: "Perl", dotnet: ".NET", beam: "BEAM",
 	lua: "Lua", marker: "marker", "cpython-runtime": "Python's interpreter",
-	"v8-runtime": "V8 itself", "ruby-runtime": "Ruby's interpreter",
+	"v8-runtime": "JavaScript's engine", "ruby-runtime": "Ruby's interpreter",
 	"dotnet-runtime": ".NET itself", "php-runtime": "PHP itself",
 	"beam-runtime": "Erlang's runtime", "perl-runtime": "Perl itself",
 	"lua-runtime": "LuaJIT itself", unknown: "unknown",
