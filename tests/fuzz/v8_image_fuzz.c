@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process's memory that is not what V8 keeps there: what the frames of its functions say, and
- * what is read of functions, strings and sources, stays within its bounds.
+ * what is read of functions, strings, sources, code and snapshots, stays within its bounds.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,8 +10,12 @@
 #include "agent/bpf/shared.h"
 #include "agent/runtime/splice.h"
 #include "agent/runtime/v8/v8_code.h"
+#include "agent/runtime/v8/v8_content.h"
 #include "agent/runtime/v8/v8_optimized.h"
+#include "agent/runtime/v8/v8_safepoints.h"
 #include "agent/runtime/v8/v8_text.h"
+#include "agent/runtime/v8/v8_translation.h"
+#include "agent/runtime/v8/v8_versions.h"
 #include "base/slice.h"
 #include "image_fuzz.h"
 #include "v8_layout_20.h"
@@ -82,6 +86,50 @@ static void check_places(const uint8_t *data)
 		abort();
 }
 
+/* By version: kinds are not known, and pointers may be compressed. */
+static void check_versions(size_t size)
+{
+	struct script_v8_layout slots;
+	struct v8_layout of;
+
+	for (int is_compressed = 0; is_compressed < 2; is_compressed++) {
+		if (!v8_versions_find(15, is_compressed ? 8 : 0, is_compressed, &of, &slots))
+			abort();
+		of.is_not_node = 1;
+		check_code(&of, BASE);
+		check_optimized(&of, BASE + size / 2);
+	}
+}
+
+static void check_bytes(const uint8_t *data, size_t size)
+{
+	uint32_t literals[V8_INLINED_MAX];
+	struct v8_content content = { 0 };
+	struct v8_safepoints points;
+	struct v8_safepoint point;
+
+	for (uint32_t codes = V8_TRANSLATION_CODES; codes < V8_TRANSLATION_CODES + 3; codes += 2) {
+		size_t count =
+			v8_translation_read(data, size, data[0], codes, literals, V8_INLINED_MAX);
+
+		if (count > V8_INLINED_MAX)
+			abort();
+		for (size_t i = 0; i < count; i++)
+			if (literals[i] > INT32_MAX)
+				abort();
+	}
+	for (uint32_t form = 0; size >= V8_SAFEPOINTS_HEAD_BYTES && form < 3; form++)
+		if (v8_safepoints_open(data, form, &points) &&
+		    v8_safepoints_bytes(&points) <= size - V8_SAFEPOINTS_HEAD_BYTES &&
+		    v8_safepoints_find(&points, data + V8_SAFEPOINTS_HEAD_BYTES, data[1], &point) &&
+		    (point.exit > INT32_MAX || point.exit_at > INT32_MAX))
+			abort();
+	for (size_t at = 0; at < size; at++)
+		if (v8_content_read_head(data, size, at, &content) &&
+		    (content.major > 99 || content.minor > 99 || content.build > 9999))
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct v8_layout newer = layout;
@@ -100,5 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_code(&newer, BASE);
 	check_optimized(&layout, BASE + size / 2);
 	check_optimized(&newer, BASE + size / 2);
+	check_versions(size);
+	check_bytes(data, size);
 	return 0;
 }

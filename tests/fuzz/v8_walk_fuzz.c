@@ -58,7 +58,8 @@ static void take_functions(struct walk *walk, struct sample *sample, const uint8
 						       .bytecode_array = -24,
 						       .bytecode_offset = data[9] & 1 ? -40 : -32,
 						       .shared = 8u * (data[10] & 7),
-						       .proof = 8u * (data[11] & 7) };
+						       .proof = 8u * (data[11] & 7),
+						       .is_compressed = data[9] >> 1 & 1 };
 	for (uint32_t i = 0; i < walk->places_count; i++)
 		script_v8_frame(&script, walk, i, sample);
 	if (script.at > SAMPLE_WORDS_MAX || script.at - first > 2 * walk->places_count)

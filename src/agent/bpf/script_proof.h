@@ -25,11 +25,16 @@ static inline __u32 script_proof(const __u64 *words)
 
 #define SCRIPT_V8_PROOF_WORDS 3u /* of a function: script; lengths and flags; flags and number */
 
-/* Without the flags, which change. */
-static inline __u32 script_v8_proof(const __u64 *words)
+/*
+ * Without the flags, which change. With compressed pointers the script takes half a word, and all
+ * behind it is half a word earlier.
+ */
+static inline __u32 script_v8_proof(const __u64 *words, bool is_compressed)
 {
-	const __u64 lasting[SCRIPT_PROOF_WORDS] = { words[0], words[1] & 0xffffffffffffull,
-						    words[2] >> 32, 0 };
+	const __u64 lasting[SCRIPT_PROOF_WORDS] = {
+		words[0], words[1] & (is_compressed ? 0xffffull : 0xffffffffffffull),
+		is_compressed ? (__u32)words[2] : words[2] >> 32, 0
+	};
 
 	return script_proof(lasting);
 }

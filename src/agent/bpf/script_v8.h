@@ -66,11 +66,16 @@ static __always_inline const struct script_seen *script_v8_shared(struct script 
 	__u64 shared = 0;
 
 	if (script_is_seen(script, function, SEEN_CODE, &seen) ||
-	    walk_read(&shared, sizeof(shared), function - 1 + layout->shared) ||
-	    !script_v8_is_object(shared) ||
+	    walk_read(&shared, sizeof(shared), function - 1 + layout->shared))
+		return seen;
+	if (layout->is_compressed)
+		shared = SCRIPT_V8_CAGE(function) | (__u32)shared;
+	if (!script_v8_is_object(shared) ||
 	    walk_read(script->proof, 8 * SCRIPT_V8_PROOF_WORDS, shared - 1 + layout->proof))
 		return seen;
-	script_keep(script, seen, script_v8_proof(script->proof), shared - 1, shared - 1);
+	shared = (shared - 1) << (layout->is_compressed & 1);
+	script_keep(script, seen, script_v8_proof(script->proof, layout->is_compressed), shared,
+		    shared);
 	return seen;
 }
 

@@ -78,6 +78,9 @@ enum script_kind {
 #define SCRIPT_ADDRESS(word) ((word)&0xfffffffffff8ull)
 #define SCRIPT_PLACE_SHIFT 48
 #define SCRIPT_V8_NO_POSITION 0xffffffffu
+/* With compressed pointers objects of V8 lie at multiples of four, and the address is doubled; the
+ * upper half of a pointer is the same in all. */
+#define SCRIPT_V8_CAGE(address) ((address) & ~0xffffffffull)
 
 /* In the first word of an interpreter's frame, whose other bits are the address of its code. */
 enum script_flag {
@@ -149,7 +152,8 @@ struct script_v8_layout {
 	__s16 bytecode_array, bytecode_offset; /* the lowest */
 	__u16 shared;			       /* in a function: what its closures have in common */
 	__u16 proof;			       /* in that */
-	__u16 reserved[7];
+	__u16 is_compressed;		       /* pointers in objects are their lower halves */
+	__u16 reserved[6];
 };
 
 /* The same of Ruby, and where the code is that enters what its compiler generated. */

@@ -370,6 +370,8 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 		count += v8_function_frame(tables, runtimes, identity, &place->functions[i],
 					   &ret[count]);
 	}
+	if (place->is_unsure)
+		ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_UNSURE);
 	return count;
 }
 

@@ -89,6 +89,18 @@ static const struct mark {
 	{ "node_module_register", RUNTIME_JSC, jsc_file_read }, /* or another that loads addons */
 };
 
+/* What exports none of the symbols. */
+static struct runtime_file *find_without_mark(const struct elf_exports *symbols)
+{
+	struct runtime_file *file = mem_new(struct runtime_file);
+
+	file->layout.kind = RUNTIME_V8;
+	if (v8_file_find(symbols, file))
+		return file;
+	free(file);
+	return NULL;
+}
+
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 {
 	struct elf_exports symbols;
@@ -108,7 +120,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 			return file;
 		free(file);
 	}
-	return NULL;
+	return find_without_mark(&symbols);
 }
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_file - which language runtime a binary has, by its exported symbols, not by its name: a
- * runtime may be in a library, in its own program, or embedded in another.
+ * runtime_file - which language runtime a binary has, by its exported symbols, or V8 by its
+ * constants, not by its name: a runtime may be in a library, in its own program, or embedded in
+ * another.
  *
  * Made once per binary, from the file alone; nothing changes afterwards. Reading is bounded; the
  * file may say anything, so that everything taken from it is checked when it is used.

@@ -74,12 +74,14 @@ static enum script_code_result read_v8(struct v8_lines *lines, const struct scri
 				       const struct memory_reader *memory,
 				       struct script_job_item *item)
 {
-	const struct v8_layout *layout = &job->layout.v8;
+	struct v8_layout layout = job->layout.v8;
+	uint64_t address = item->address >> (layout.is_compressed & 1);
 
-	if (!item->is_place)
-		return v8_code_read(memory, layout, lines, process_key(job), item->address,
-				    &item->code);
-	item->code.v8 = v8_optimized_read(memory, layout, lines, process_key(job), item->address);
+	if (!item->is_place) {
+		layout.cage = layout.is_compressed ? SCRIPT_V8_CAGE(address) : 0;
+		return v8_code_read(memory, &layout, lines, process_key(job), address, &item->code);
+	}
+	item->code.v8 = v8_optimized_read(memory, &layout, lines, process_key(job), item->address);
 	item->code.proof = item->proof;
 	return SCRIPT_CODE_READ;
 }

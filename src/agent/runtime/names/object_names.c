@@ -24,6 +24,7 @@ void object_names_send(struct runtimes *runtimes, struct runtime_entry *entry, i
 {
 	if (!entry->job || job_thread_is_full(runtimes->reader))
 		return;
+	entry->job->layout = entry->layout; /* with what V8's objects have told since */
 	job_thread_put(runtimes->reader, &entry->job->job, now_ns);
 	entry->job = NULL;
 }
@@ -71,7 +72,6 @@ static struct script_job_item *next_item(struct runtime_entry *entry)
 		entry->job = script_job_new(&entry->identity);
 		entry->job->proof_words = entry->proof_words;
 		entry->job->bias = entry->bias;
-		entry->job->layout = entry->layout;
 		entry->job->hotspot = copy_hotspot(entry);
 		entry->job->tells_lost = has_copies(entry);
 	}
@@ -171,6 +171,8 @@ void object_names_note(struct runtimes *runtimes, struct runtime_entry *entry,
 			continue;
 		note_object(runtimes, entry, words[2 * i], (uint32_t)(words[2 * i + 1] >> 32),
 			    now_ns);
+		if (entry->layout.kind == RUNTIME_V8)
+			v8_layout_note(&entry->layout.v8, SCRIPT_ADDRESS(words[2 * i]));
 	}
 }
 

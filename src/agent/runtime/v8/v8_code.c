@@ -8,10 +8,10 @@
 
 #include "agent/bpf/script_proof.h"
 #include "agent/runtime/v8/v8_text.h"
+#include "agent/runtime/v8/v8_types.h"
 #include "base/mem.h"
 #include "base/slice.h"
 
-#define SHARED_BYTES_MAX 96u
 /* Behind the variables: class variable, receiver, function with its slot, inferred name, position.
  */
 #define SCOPE_WORDS_MAX 6u
@@ -24,7 +24,6 @@
 #define SCOPE_HAS_CLASS_VARIABLE(flags) ((flags) >> 10 & 1)
 #define SCOPE_HAS_FUNCTION(flags) (((flags) >> 12 & 3) != 0)
 #define SCOPE_HAS_INFERRED_NAME(flags) ((flags) >> 14 & 1)
-#define SCOPE_FUNCTION_KIND(flags) ((flags) >> 17 & 31)
 
 /* Functions with the fields and blocks of a class: of an object; of the class, where V8 knows two.
  */
@@ -47,39 +46,43 @@ struct identity {
 
 static bool read_word(const struct source *source, uint64_t address, uint64_t *ret)
 {
-	return memory_read(source->memory, address, ret, sizeof(*ret));
+	return v8_word_read(source->memory, source->layout, address, ret);
 }
 
-static uint64_t word_at(const uint8_t *bytes, uint16_t at)
+/* Numbers are in the upper half, or, from 13 on, flags in the lower, or they are all there is. */
+static bool read_flags(const struct source *source, uint64_t address, uint32_t *ret)
 {
-	uint64_t word = 0;
+	uint32_t words[2] = { 0 };
 
-	if (at <= SHARED_BYTES_MAX - sizeof(word))
-		memcpy(&word, bytes + at, sizeof(word));
-	return word;
-}
-
-/* Numbers are in the upper half, or, from 13 on, flags in the lower. */
-static uint32_t flags_of(uint64_t word)
-{
-	return (uint32_t)word ? (uint32_t)word : (uint32_t)(word >> 32);
+	if (!memory_read(source->memory, address, words, v8_word_bytes(source->layout)))
+		return false;
+	*ret = words[0] ? words[0] : words[1];
+	return true;
 }
 
 /* Where the words behind a scope's variables are. */
 static bool find_scope_rest(const struct source *source, uint64_t scope, uint32_t *ret_flags,
 			    uint64_t *ret)
 {
-	uint64_t flags, count, names;
+	uint64_t count, names;
 	uint64_t at = scope - 1 + source->layout->scope_flags;
+	uint32_t bytes = v8_word_bytes(source->layout);
 
-	if (!read_word(source, at, &flags) || !read_word(source, at + 16, &count))
+	if (!read_flags(source, at, ret_flags) || !read_word(source, at + 2ull * bytes, &count))
 		return false;
 	count >>= 32;
 	if (count > SCOPE_VARIABLES_MAX)
 		return false;
 	names = count < SCOPE_LOCALS_INLINED_MAX ? count : 1;
-	*ret_flags = flags_of(flags);
-	*ret = scope - 1 + source->layout->scope_variables + 8 * (names + count);
+	*ret = scope - 1 + source->layout->scope_variables + bytes * (names + count);
+	return true;
+}
+
+static bool read_words(const struct source *source, uint64_t address, uint64_t *ret, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!read_word(source, address + i * v8_word_bytes(source->layout), &ret[i]))
+			return false;
 	return true;
 }
 
@@ -92,9 +95,9 @@ static uint32_t position_of(uint64_t word)
 
 /* From 12 on these have no name, and were "assigned" to the class; V8 calls them so by their kind.
  */
-static const char *initializer_name(uint32_t flags)
+static const char *initializer_name(const struct v8_layout *layout, uint32_t flags)
 {
-	uint32_t kind = SCOPE_FUNCTION_KIND(flags);
+	uint32_t kind = flags >> layout->scope_kind & 31;
 
 	if (kind == KIND_OF_MEMBERS)
 		return "<instance_members_initializer>";
@@ -110,12 +113,12 @@ static void read_scope(const struct source *source, uint64_t scope, struct ident
 	uint32_t flags, next;
 
 	if (!find_scope_rest(source, scope, &flags, &at) ||
-	    !memory_read(source->memory, at, words, sizeof(words)))
+	    !read_words(source, at, words, SCOPE_WORDS_MAX))
 		return;
 	next = SCOPE_HAS_CLASS_VARIABLE(flags);
 	if (source->layout->scope_has_receiver)
 		next += SCOPE_RECEIVER(flags) == 1 || SCOPE_RECEIVER(flags) == 2;
-	initializer = initializer_name(flags);
+	initializer = initializer_name(source->layout, flags);
 	if (initializer)
 		strbuf_add_text(&ret->name, initializer);
 	if (SCOPE_HAS_FUNCTION(flags)) {
@@ -197,13 +200,29 @@ static char *read_file(const struct source *source, uint64_t script)
 	return file ? file : mem_strndup(ANONYMOUS, strlen(ANONYMOUS));
 }
 
-static uint32_t prove(const uint8_t *shared, uint16_t at)
+static bool prove(const struct source *source, uint64_t address, uint32_t *ret)
 {
 	__u64 words[SCRIPT_V8_PROOF_WORDS];
 
-	for (uint16_t i = 0; i < SCRIPT_V8_PROOF_WORDS; i++)
-		words[i] = word_at(shared, (uint16_t)(at + 8 * i));
-	return script_v8_proof(words);
+	if (!memory_read(source->memory, address + source->layout->shared_script, words,
+			 sizeof(words)))
+		return false;
+	*ret = script_v8_proof(words, source->layout->is_compressed);
+	return true;
+}
+
+/* Languages that become JavaScript first, with other lines. */
+static bool is_compiled(const char *file)
+{
+	static const char *const endings[] = { ".ts", ".mts", ".cts", ".tsx", ".jsx" };
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		size_t len = strlen(file), ending = strlen(endings[i]);
+
+		if (len >= ending && !memcmp(file + len - ending, endings[i], ending))
+			return true;
+	}
+	return false;
 }
 
 /* Its script's part; "" for V8's own functions, which have none. */
@@ -215,7 +234,7 @@ static void read_script(const struct source *source, struct v8_lines *lines, uin
 		return;
 	}
 	ret->file = read_file(source, script);
-	if (position != POSITION_NONE)
+	if (position != POSITION_NONE && !(source->layout->is_not_node && is_compiled(ret->file)))
 		ret->first_line = v8_lines_of_script(lines, process, source->memory, source->layout,
 						     script, position);
 }
@@ -224,28 +243,25 @@ enum script_code_result v8_code_read(const struct memory_reader *memory,
 				     const struct v8_layout *layout, struct v8_lines *lines,
 				     uint64_t process, uint64_t address, struct script_code *ret)
 {
-	const struct source source = { memory, layout };
+	struct v8_layout own = *layout;
+	const struct source source = { memory, &own };
 	struct identity identity = { .position = POSITION_NONE };
-	uint8_t shared[SHARED_BYTES_MAX] = { 0 };
-	uint16_t type = v8_type(memory, layout, address + 1);
+	uint64_t name, script;
 
 	*ret = (struct script_code){ 0 };
-	if (layout->shared_script > SHARED_BYTES_MAX - 8 * SCRIPT_V8_PROOF_WORDS)
-		return SCRIPT_CODE_OTHER;
-	if (type == V8_NO_FIELD)
+	if (v8_type(memory, layout, address + 1) == V8_NO_FIELD)
 		return SCRIPT_CODE_GONE;
-	if (type != layout->type_shared)
+	if (!v8_types_find(memory, &own, address + 1))
 		return SCRIPT_CODE_OTHER;
-	if (!memory_read(memory, address, shared,
-			 layout->shared_script + 8u * SCRIPT_V8_PROOF_WORDS))
+	if (!prove(&source, address, &ret->proof) ||
+	    !read_word(&source, address + own.shared_name, &name) ||
+	    !read_word(&source, address + own.shared_script, &script))
 		return SCRIPT_CODE_GONE;
-	ret->proof = prove(shared, layout->shared_script);
-	read_identity(&source, word_at(shared, layout->shared_name), &identity);
+	read_identity(&source, name, &identity);
 	ret->name = mem_strndup(identity.name.data, identity.name.len);
 	ret->function = mem_strndup(identity.name.data, identity.name.len);
 	strbuf_free(&identity.name);
-	read_script(&source, lines, process, word_at(shared, layout->shared_script),
-		    identity.position, ret);
+	read_script(&source, lines, process, script, identity.position, ret);
 	return SCRIPT_CODE_READ;
 }
 

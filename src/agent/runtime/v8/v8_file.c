@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/runtime/v8/v8_content.h"
+#include "agent/runtime/v8/v8_versions.h"
+
 #define SPELLINGS_MAX 3
 #define SMALL_NUMBER_SHIFT 31 /* of numbers in whole words: no compressed pointers */
 #define WORD_BYTES 8
@@ -96,8 +99,14 @@ static bool read_field(const struct elf_exports *symbols, const struct field *fi
 	return false;
 }
 
+static void set_version(const uint32_t parts[3], struct runtime_file *ret)
+{
+	snprintf(ret->version, sizeof(ret->version), "%u.%u.%u", parts[0] % 1000, parts[1] % 1000,
+		 parts[2] % 100000);
+}
+
 static bool read_version(const struct elf_exports *symbols, struct runtime_file *ret,
-			 uint32_t *ret_major)
+			 uint32_t *ret_major, uint32_t *ret_minor)
 {
 	static const char *const names[] = { "_ZN2v88internal7Version6major_E",
 					     "_ZN2v88internal7Version6minor_E",
@@ -109,9 +118,9 @@ static bool read_version(const struct elf_exports *symbols, struct runtime_file 
 		if (!elf_exports_find(symbols, names[i], &symbol) ||
 		    !elf_exports_read(symbols, symbol.address, &parts[i], sizeof(parts[i])))
 			return false;
-	snprintf(ret->version, sizeof(ret->version), "%u.%u.%u", parts[0] % 1000, parts[1] % 1000,
-		 parts[2] % 100000);
+	set_version(parts, ret);
 	*ret_major = parts[0];
+	*ret_minor = parts[1];
 	return true;
 }
 
@@ -218,35 +227,86 @@ static void set_scope(uint32_t major, struct v8_layout *ret)
 	/* From 12 on the place in the source is before the variables. */
 	ret->scope_position = ret->scope_variables == 5 ? 4 * WORD_BYTES : V8_NO_FIELD;
 	ret->scope_has_receiver = major < 10;
+	ret->scope_kind = 17;
 	ret->scope_flags = major < 9 ? 2 * WORD_BYTES : WORD_BYTES;
 	ret->scope_variables =
 		(uint16_t)(ret->scope_flags + WORD_BYTES * (ret->scope_variables & 15));
 }
 
-void v8_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
-		  struct runtime_file *ret)
+/* Of a V8 without its tables. */
+static bool read_content(const struct elf_exports *symbols, struct runtime_file *ret)
 {
-	struct script_v8_layout *script = &ret->script.v8;
-	uint32_t major = 0;
+	struct v8_content content;
+	struct elf_export node;
 
-	(void)mark;
+	if (!v8_content_find(symbols, &content))
+		return false;
+	if (content.major)
+		set_version((uint32_t[]){ content.major, content.minor, content.build }, ret);
+	if (v8_versions_find(content.major, content.minor, content.is_compressed, &ret->layout.v8,
+			     &ret->script.v8))
+		ret->source = "table";
+	else
+		ret->problem = "unknown layout";
+	ret->layout.v8.is_not_node = !elf_exports_find(symbols, "_ZN4node5StartEiPPc", &node);
+	return true;
+}
+
+bool v8_file_find(const struct elf_exports *symbols, struct runtime_file *ret)
+{
 	ret->script.kind = SCRIPT_V8;
 	ret->script.state_form = SCRIPT_STATE_STATIC;
-	if (!read_version(symbols, ret, &major) || !read_layout(symbols, &ret->layout.v8))
-		ret->problem = "unknown layout";
-	else if (number_or(symbols, "SmiShiftSize", 0) != SMALL_NUMBER_SHIFT)
-		ret->problem = "compressed pointers";
-	if (ret->problem)
+	return read_content(symbols, ret);
+}
+
+/* What the tables do not say. */
+static void set_by_version(uint32_t major, uint32_t minor, struct v8_layout *ret)
+{
+	struct script_v8_layout script;
+	struct v8_layout known;
+
+	if (!v8_versions_find(major, minor, false, &known, &script))
 		return;
+	ret->translation_codes = known.translation_codes;
+	ret->are_lengths_raw = known.are_lengths_raw;
+	ret->scope_kind = known.scope_kind;
+}
+
+/* By the tables; false where there are none. */
+static bool read_tables(const struct elf_exports *symbols, uint32_t major, uint32_t minor,
+			struct runtime_file *ret)
+{
+	struct script_v8_layout *script = &ret->script.v8;
+
+	if (!read_layout(symbols, &ret->layout.v8))
+		return false;
 	set_scope(major, &ret->layout.v8);
 	set_code(symbols, major, &ret->layout.v8);
+	set_by_version(major, minor, &ret->layout.v8);
 	read_frames(symbols, &ret->layout.v8);
 	read_slots(symbols, major, script);
 	script->shared =
 		(uint16_t)number_or(symbols, "class_JSFunction__shared__SharedFunctionInfo", 0);
 	script->proof = ret->layout.v8.shared_script;
-	if (!script->shared || !are_slots_right(script))
+	if (number_or(symbols, "SmiShiftSize", 0) != SMALL_NUMBER_SHIFT)
+		ret->problem = "compressed pointers";
+	else if (!script->shared || !are_slots_right(script))
 		ret->problem = "unknown layout";
 	else
 		ret->source = "v8dbg";
+	return true;
+}
+
+void v8_file_read(const struct elf_exports *symbols, const struct elf_export *mark,
+		  struct runtime_file *ret)
+{
+	uint32_t major = 0, minor = 0;
+
+	(void)mark;
+	ret->script.kind = SCRIPT_V8;
+	ret->script.state_form = SCRIPT_STATE_STATIC;
+	if (read_version(symbols, ret, &major, &minor) && read_tables(symbols, major, minor, ret))
+		return;
+	if (!read_content(symbols, ret))
+		ret->problem = "unknown layout";
 }

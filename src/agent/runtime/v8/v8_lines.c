@@ -148,8 +148,8 @@ uint32_t v8_lines_of_script(struct v8_lines *lines, uint64_t process,
 	uint64_t source, first;
 	uint32_t line;
 
-	if (!memory_read(memory, script - 1 + layout->script_source, &source, sizeof(source)) ||
-	    !memory_read(memory, script - 1 + layout->script_line, &first, sizeof(first)))
+	if (!v8_word_read(memory, layout, script - 1 + layout->script_source, &source) ||
+	    !v8_word_read(memory, layout, script - 1 + layout->script_line, &first))
 		return 0;
 	line = v8_lines_find(lines, process, memory, layout, source, position);
 	if (line && (uint32_t)first == 0 && first >> 32 <= FIRST_LINE_MAX)

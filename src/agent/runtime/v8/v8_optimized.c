@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "agent/bpf/script_proof.h"
+#include "agent/runtime/v8/v8_safepoints.h"
 #include "agent/runtime/v8/v8_text.h"
+#include "agent/runtime/v8/v8_translation.h"
+#include "agent/runtime/v8/v8_types.h"
 #include "base/mem.h"
 #include "codec/wire/pb.h"
 
 #define INSTRUCTIONS_ALIGNMENT 32u /* at least, of the first one */
 #define WINDOW_BYTES 4096u
 #define POSITIONS_BYTES_MAX (1u << 20)
-#define ARRAY_HEAD_BYTES 16u /* map, length */
+#define ARRAY_HEAD_WORDS 2u /* map, length */
 
 /* A word that may be weak points at the same object. */
 #define WEAK 2u
@@ -32,24 +35,34 @@ struct inlining {
 /* Code, and what it refers to. */
 struct optimized {
 	const struct memory_reader *memory;
+	struct v8_layout own; /* with what the code's function tells */
 	const struct v8_layout *layout;
 	uint64_t start, size;
-	uint64_t positions, function, literals, inlinings; /* words */
-	uint32_t literals_count, inlinings_count;
+	uint64_t data, positions, function, literals, inlinings; /* words */
+	uint32_t literals_count, inlinings_count, exits_count;
 };
 
 static bool read_word(const struct optimized *code, uint64_t address, uint64_t *ret)
 {
-	return memory_read(code->memory, address, ret, sizeof(*ret));
+	return v8_word_read(code->memory, code->layout, address, ret);
+}
+
+/* What is behind the head of an array. */
+static uint64_t content_of(const struct optimized *code, uint64_t array)
+{
+	return array - 1 + (uint64_t)ARRAY_HEAD_WORDS * v8_word_bytes(code->layout);
 }
 
 /* How many elements, or bytes, an array has that a word points at. */
 static bool read_length(const struct optimized *code, uint64_t array, uint32_t *ret)
 {
-	uint64_t length;
+	uint64_t at = array - 1 + v8_word_bytes(code->layout), length;
 
-	if (!v8_is_object(array) || !read_word(code, array - 1 + 8, &length) ||
-	    (uint32_t)length != 0 || length >> 32 > INT32_MAX)
+	if (!v8_is_object(array))
+		return false;
+	if (code->layout->are_lengths_raw)
+		return memory_read(code->memory, at, ret, sizeof(*ret)) && *ret <= INT32_MAX;
+	if (!read_word(code, at, &length) || (uint32_t)length != 0 || length >> 32 > INT32_MAX)
 		return false;
 	*ret = (uint32_t)(length >> 32);
 	return true;
@@ -58,7 +71,8 @@ static bool read_length(const struct optimized *code, uint64_t array, uint32_t *
 static bool read_element(const struct optimized *code, uint64_t array, uint32_t index,
 			 uint64_t *ret)
 {
-	return read_word(code, array - 1 + ARRAY_HEAD_BYTES + 8ull * index, ret);
+	return read_word(
+		code, content_of(code, array) + (uint64_t)index * v8_word_bytes(code->layout), ret);
 }
 
 /* True if `at` is the head of the code that `address` lies in. */
@@ -71,8 +85,9 @@ static bool is_head(struct optimized *code, uint64_t at, uint64_t address, uint6
 	*ret_code = at + 1;
 	if (layout->head_code != V8_NO_FIELD &&
 	    (!read_word(code, at + layout->head_code, ret_code) ||
-	     v8_type(code->memory, layout, *ret_code) != layout->type_code ||
-	     !read_word(code, *ret_code - 1 + layout->code_start, &code->start) ||
+	     !v8_type_is(v8_type(code->memory, layout, *ret_code), layout->type_code) ||
+	     !memory_read(code->memory, *ret_code - 1 + layout->code_start, &code->start,
+			  sizeof(code->start)) ||
 	     code->start != start))
 		return false;
 	if (!memory_read(code->memory, *ret_code - 1 + layout->code_size, &size, sizeof(size)))
@@ -89,15 +104,15 @@ static bool find_in_window(struct optimized *code, const uint8_t *window, uint64
 	uint64_t odd = (0 - code->layout->head_bytes) & (INSTRUCTIONS_ALIGNMENT - 1);
 
 	for (uint64_t offset = WINDOW_BYTES; offset > 0;) {
-		uint64_t map;
+		uint64_t map = code->layout->cage;
 
 		offset -= INSTRUCTIONS_ALIGNMENT;
 		if (window_at + offset + odd > highest)
 			continue;
-		memcpy(&map, window + offset + odd, sizeof(map));
+		memcpy(&map, window + offset + odd, v8_word_bytes(code->layout));
 		if (v8_is_object(map) && map >> 47 == 0 &&
-		    v8_type(code->memory, code->layout, window_at + offset + odd + 1) ==
-			    code->layout->type_head &&
+		    v8_type_is(v8_type(code->memory, code->layout, window_at + offset + odd + 1),
+			       code->layout->type_head) &&
 		    is_head(code, window_at + offset + odd, address, ret_code))
 			return true;
 	}
@@ -128,6 +143,7 @@ static bool read_data(struct optimized *code, uint64_t data)
 	const struct v8_layout *layout = code->layout;
 	uint32_t count, bytes;
 
+	code->data = data;
 	if (!read_length(code, data, &count) || count <= layout->data_inlinings ||
 	    !read_element(code, data, layout->data_literals, &code->literals) ||
 	    !read_element(code, data, layout->data_function, &code->function) ||
@@ -135,9 +151,9 @@ static bool read_data(struct optimized *code, uint64_t data)
 		return false;
 	if (layout->is_function_wrapped &&
 	    (!v8_is_object(code->function) ||
-	     !read_word(code, code->function - 1 + 8, &code->function)))
+	     !read_word(code, code->function - 1 + v8_word_bytes(layout), &code->function)))
 		return false;
-	if (v8_type(code->memory, layout, code->function) != layout->type_shared)
+	if (!v8_types_find(code->memory, &code->own, code->function))
 		return false;
 	if (!read_length(code, code->literals, &code->literals_count) ||
 	    !read_length(code, code->inlinings, &bytes))
@@ -185,7 +201,7 @@ static bool find_position(const struct optimized *code, uint64_t offset, uint64_
 	if (!read_length(code, code->positions, &len) || !len || len > POSITIONS_BYTES_MAX)
 		return false;
 	bytes = mem_new_array(uint8_t, len);
-	found = memory_read(code->memory, code->positions - 1 + ARRAY_HEAD_BYTES, bytes, len) &&
+	found = memory_read(code->memory, content_of(code, code->positions), bytes, len) &&
 		search_positions(bytes, len, code->layout->position_marks, offset, ret);
 	free(bytes);
 	return found;
@@ -208,7 +224,7 @@ static bool find_inlined_function(const struct optimized *code, int32_t literal,
 static bool find_inlining(const struct optimized *code, uint32_t number, struct inlining *ret,
 			  uint64_t *ret_function)
 {
-	uint64_t at = code->inlinings - 1 + ARRAY_HEAD_BYTES;
+	uint64_t at = content_of(code, code->inlinings);
 
 	return number && number <= code->inlinings_count &&
 	       memory_read(code->memory, at + (number - 1ull) * sizeof(*ret), ret, sizeof(*ret)) &&
@@ -220,12 +236,15 @@ static bool read_function(const struct optimized *code, struct v8_lines *lines, 
 {
 	const struct v8_layout *layout = code->layout;
 	__u64 words[SCRIPT_V8_PROOF_WORDS];
+	uint64_t script;
 
-	if (!memory_read(code->memory, shared - 1 + layout->shared_script, words, sizeof(words)))
+	if (!memory_read(code->memory, shared - 1 + layout->shared_script, words, sizeof(words)) ||
+	    !read_word(code, shared - 1 + layout->shared_script, &script))
 		return false;
-	*ret = (struct v8_function){ .shared = shared - 1, .proof = script_v8_proof(words) };
-	if (position && v8_type(code->memory, layout, words[0]) == layout->type_script)
-		ret->line = v8_lines_of_script(lines, process, code->memory, layout, words[0],
+	*ret = (struct v8_function){ .shared = (shared - 1) << (layout->is_compressed & 1),
+				     .proof = script_v8_proof(words, layout->is_compressed) };
+	if (position && v8_type(code->memory, layout, script) == layout->type_script)
+		ret->line = v8_lines_of_script(lines, process, code->memory, layout, script,
 					       POSITION_PLACE(position));
 	return true;
 }
@@ -257,9 +276,144 @@ static size_t collect(const struct optimized *code, struct v8_lines *lines, uint
 		       : 0;
 }
 
+/* In the deoptimization data, behind the inlinings: the exits, places where the code is left. */
+#define DATA_TO_EXITS 4u
+#define EXIT_WORDS 3u /* where that is in bytecode, in the translations, in the code */
+#define EXITS_MAX (1u << 14)
+
+/* A number of an exit. */
+static bool read_exit(const struct optimized *code, uint32_t number, uint32_t word, uint32_t *ret)
+{
+	uint32_t first = code->layout->data_inlinings + DATA_TO_EXITS;
+	uint64_t value;
+
+	if (number >= code->exits_count ||
+	    !read_element(code, code->data, first + number * EXIT_WORDS + word, &value) ||
+	    (uint32_t)value != 0)
+		return false;
+	*ret = (uint32_t)(value >> 32);
+	return true;
+}
+
+/* TurboFan's exits say themselves where calls return to. */
+static bool find_exit(const struct optimized *code, uint32_t place, uint32_t *ret)
+{
+	uint32_t at;
+
+	for (*ret = 0; *ret < code->exits_count; (*ret)++) {
+		if (!read_exit(code, *ret, 2, &at))
+			return false;
+		if (at == place)
+			return true;
+	}
+	return false;
+}
+
+static bool find_in_safepoints(const struct optimized *code, const struct v8_safepoints *points,
+			       uint32_t place, uint32_t *ret)
+{
+	uint64_t entries_at = code->start + code->size + V8_SAFEPOINTS_HEAD_BYTES;
+	size_t bytes = v8_safepoints_bytes(points);
+	uint8_t *entries = mem_new_array(uint8_t, bytes + 1);
+	struct v8_safepoint point;
+	uint32_t at;
+	bool found;
+
+	found = memory_read(code->memory, entries_at, entries, bytes) &&
+		v8_safepoints_find(points, entries, place, &point) &&
+		read_exit(code, point.exit, 2, &at) && at == point.exit_at;
+	*ret = found ? point.exit : 0;
+	free(entries);
+	return found;
+}
+
+/* Maglev's do so in a table behind the code. */
+static bool find_safepoint(const struct optimized *code, uint32_t place, uint32_t *ret)
+{
+	uint8_t head[V8_SAFEPOINTS_HEAD_BYTES];
+	struct v8_safepoints points;
+
+	if (!memory_read(code->memory, code->start + code->size, head, sizeof(head)))
+		return false;
+	for (uint32_t form = 0; form < V8_SAFEPOINTS_FORMS; form++)
+		if (v8_safepoints_open(head, form, &points) &&
+		    find_in_safepoints(code, &points, place, ret))
+			return true;
+	return false;
+}
+
+/* True if there is a call that returns to an offset, which may be that of its last byte. */
+static bool find_call(struct optimized *code, uint64_t offset, uint32_t *ret_translation)
+{
+	uint32_t first = code->layout->data_inlinings + DATA_TO_EXITS, count, number;
+
+	if (!read_length(code, code->data, &count) || count < first || offset >= INT32_MAX)
+		return false;
+	code->exits_count = (count - first) / EXIT_WORDS;
+	if (code->exits_count > EXITS_MAX)
+		return false;
+	for (uint32_t after = 0; after < 2; after++)
+		if (find_exit(code, (uint32_t)offset + after, &number) ||
+		    find_safepoint(code, (uint32_t)offset + after, &number))
+			return read_exit(code, number, 1, ret_translation);
+	return false;
+}
+
+/* The translations are the first element of the deoptimization data. */
+static size_t read_translation(const struct optimized *code, uint32_t at,
+			       uint32_t ret[V8_INLINED_MAX])
+{
+	uint64_t translations;
+	size_t count = 0;
+	uint8_t *bytes;
+	uint32_t len;
+
+	if (!code->layout->translation_codes || !read_element(code, code->data, 0, &translations) ||
+	    !read_length(code, translations, &len) || !len || len > POSITIONS_BYTES_MAX)
+		return 0;
+	bytes = mem_new_array(uint8_t, len);
+	if (memory_read(code->memory, content_of(code, translations), bytes, len))
+		count = v8_translation_read(bytes, len, at, code->layout->translation_codes, ret,
+					    V8_INLINED_MAX);
+	free(bytes);
+	return count;
+}
+
+/*
+ * The functions that run where something was called, innermost first, by what V8 would do if it
+ * left the code there; 0 = not known.
+ */
+static size_t collect_at_call(struct optimized *code, struct v8_lines *lines, uint64_t process,
+			      uint64_t offset, struct v8_function ret[V8_INLINED_MAX])
+{
+	uint32_t literals[V8_INLINED_MAX], at;
+	uint64_t shared;
+	size_t count;
+
+	if (!find_call(code, offset, &at))
+		return 0;
+	count = read_translation(code, at, literals);
+	for (size_t i = 0; i < count; i++) {
+		if (literals[i] > INT32_MAX ||
+		    !find_inlined_function(code, (int32_t)literals[i], &shared) ||
+		    (!i && shared != code->function) ||
+		    !read_function(code, lines, process, shared, 0, &ret[count - 1 - i]))
+			return 0;
+	}
+	return count;
+}
+
+/* V8 notes them all for Node.js, but for code that Maglev made in some 24.x. */
+static bool has_positions(const struct optimized *code)
+{
+	uint32_t len;
+
+	return !code->layout->is_not_node && read_length(code, code->positions, &len) && len;
+}
+
 static size_t read_functions(struct optimized *code, struct v8_lines *lines, uint64_t process,
 			     uint64_t address, struct v8_function ret[V8_INLINED_MAX],
-			     bool *ret_is_cut)
+			     bool *ret_is_cut, bool *ret_is_unsure)
 {
 	const struct v8_layout *layout = code->layout;
 	uint64_t at, data, position = 0;
@@ -269,7 +423,15 @@ static size_t read_functions(struct optimized *code, struct v8_lines *lines, uin
 	    !read_word(code, at - 1 + layout->code_positions, &code->positions) ||
 	    !read_data(code, data))
 		return 0;
-	find_position(code, address - code->start, &position);
+	if (has_positions(code)) {
+		find_position(code, address - code->start, &position);
+	} else if (code->inlinings_count) {
+		size_t count = collect_at_call(code, lines, process, address - code->start, ret);
+
+		if (count)
+			return count;
+		*ret_is_unsure = true;
+	}
 	return collect(code, lines, process, position, ret, ret_is_cut);
 }
 
@@ -277,14 +439,16 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 				   const struct v8_layout *layout, struct v8_lines *lines,
 				   uint64_t process, uint64_t address)
 {
-	struct optimized code = { .memory = memory, .layout = layout };
+	struct optimized code = { .memory = memory, .own = *layout, .layout = &code.own };
 	struct v8_function functions[V8_INLINED_MAX];
-	bool is_cut = false;
-	size_t count = read_functions(&code, lines, process, address, functions, &is_cut);
+	bool is_cut = false, is_unsure = false;
+	size_t count =
+		read_functions(&code, lines, process, address, functions, &is_cut, &is_unsure);
 	struct v8_place *place = mem_calloc(1, sizeof(*place) + count * sizeof(functions[0]));
 
 	place->count = count;
 	place->is_cut = is_cut;
+	place->is_unsure = is_unsure;
 	for (size_t i = 0; i < count; i++)
 		place->functions[i] = functions[count - 1 - i];
 	return place;
@@ -292,7 +456,8 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 
 bool v8_place_equals(const struct v8_place *one, const struct v8_place *other)
 {
-	if (one->count != other->count || one->is_cut != other->is_cut)
+	if (one->count != other->count || one->is_cut != other->is_cut ||
+	    one->is_unsure != other->is_unsure)
 		return false;
 	for (size_t i = 0; i < one->count; i++)
 		if (one->functions[i].shared != other->functions[i].shared ||

@@ -33,7 +33,7 @@
 #define V8_INLINED_MAX 128 /* functions at one place, the compiled one included */
 
 struct v8_function {
-	uint64_t shared; /* address of what its closures share, which v8_code reads */
+	uint64_t shared; /* address of what its closures share, as frames have it */
 	uint32_t proof;	 /* of that (script_v8_proof) */
 	uint32_t line;	 /* that runs; 0 = not known */
 };
@@ -42,6 +42,7 @@ struct v8_function {
 struct v8_place {
 	size_t count;
 	bool is_cut;			/* some are missing behind the first */
+	bool is_unsure;			/* ... or may be missing behind the last */
 	struct v8_function functions[]; /* outermost first */
 };
 

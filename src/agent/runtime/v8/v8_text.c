@@ -21,6 +21,19 @@ struct text {
 	int waiting, seen;
 };
 
+bool v8_word_read(const struct memory_reader *memory, const struct v8_layout *layout,
+		  uint64_t address, uint64_t *ret)
+{
+	uint32_t half;
+
+	if (!layout->is_compressed)
+		return memory_read(memory, address, ret, sizeof(*ret));
+	if (!memory_read(memory, address, &half, sizeof(half)))
+		return false;
+	*ret = half & 1 ? layout->cage | half : (uint64_t)(uint32_t)((int32_t)half >> 1) << 32;
+	return true;
+}
+
 /* While garbage is collected an object that has moved has its new address in place of its map. */
 static bool is_moved(uint64_t map)
 {
@@ -32,8 +45,10 @@ uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *lay
 	uint64_t map;
 	uint16_t type;
 
-	if (!v8_is_object(word) || !memory_read(memory, word - 1, &map, sizeof(map)) ||
-	    (is_moved(map) && !memory_read(memory, map, &map, sizeof(map))) || !v8_is_object(map) ||
+	if (!v8_is_object(word) || !v8_word_read(memory, layout, word - 1, &map) ||
+	    (!layout->is_compressed && is_moved(map) &&
+	     !memory_read(memory, map, &map, sizeof(map))) ||
+	    !v8_is_object(map) ||
 	    !memory_read(memory, map - 1 + layout->map_type, &type, sizeof(type)))
 		return V8_NO_FIELD;
 	return type;
@@ -65,7 +80,7 @@ static bool read_characters(struct text *text, const struct piece *piece, uint64
 
 static bool word_of(const struct text *text, const struct piece *piece, uint16_t at, uint64_t *ret)
 {
-	return memory_read(text->memory, piece->word - 1 + at, ret, sizeof(*ret));
+	return v8_word_read(text->memory, text->layout, piece->word - 1 + at, ret);
 }
 
 static bool put(struct text *text, uint64_t word, uint32_t start, uint32_t count)
@@ -128,7 +143,9 @@ static bool read_piece(struct text *text, const struct piece *piece)
 		return word_of(text, piece, layout->thin_actual, &word) &&
 		       put(text, word, piece->start, piece->count);
 	if (form == layout->form_external) /* behind the resource: where its characters are */
-		return word_of(text, piece, layout->external_resource + sizeof(word), &word) &&
+		return memory_read(text->memory,
+				   piece->word - 1 + layout->external_resource + sizeof(word),
+				   &word, sizeof(word)) &&
 		       read_characters(text, piece, word, is_narrow);
 	return form == 0 &&
 	       read_characters(text, piece, piece->word - 1 + layout->text_characters, is_narrow);
@@ -164,17 +181,17 @@ static bool follow(const struct memory_reader *memory, const struct v8_layout *l
 
 	/* A string of two that was put together has all in the first. */
 	if (form == layout->form_cons &&
-	    (!memory_read(memory, *word - 1 + layout->cons_second, &second, sizeof(second)) ||
+	    (!v8_word_read(memory, layout, *word - 1 + layout->cons_second, &second) ||
 	     !v8_is_object(second) ||
 	     !memory_read(memory, second - 1 + layout->text_length, &in_second,
 			  sizeof(in_second)) ||
 	     in_second))
 		return false;
 	if (form == layout->form_sliced &&
-	    !memory_read(memory, *word - 1 + layout->sliced_start, &into, sizeof(into)))
+	    !v8_word_read(memory, layout, *word - 1 + layout->sliced_start, &into))
 		return false;
 	*start += (uint32_t)(into >> 32);
-	return memory_read(memory, *word - 1 + at, word, sizeof(*word)) && v8_is_object(*word);
+	return v8_word_read(memory, layout, *word - 1 + at, word) && v8_is_object(*word);
 }
 
 bool v8_text_find(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
