@@ -737,6 +737,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_BEAM_RUNTIME] = "beam-runtime",
 	[FRAME_PERL_RUNTIME] = "perl-runtime",
 	[FRAME_LUA_RUNTIME] = "luajit-runtime",
+	[FRAME_WASM] = "wasm",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

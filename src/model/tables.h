@@ -119,6 +119,7 @@ enum frame_kind {
 	FRAME_BEAM_RUNTIME,   /* the same of Erlang */
 	FRAME_PERL_RUNTIME,   /* the same of Perl */
 	FRAME_LUA_RUNTIME,    /* the same of LuaJIT */
+	FRAME_WASM,	      /* WebAssembly, whatever it was compiled from */
 	FRAME_KINDS
 };
 

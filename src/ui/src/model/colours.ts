@@ -50,7 +50,7 @@ const KIND_LABELS: Record<string, string> = {
 	"v8-runtime": "JavaScript's engine", "ruby-runtime": "Ruby's interpreter",
 	"dotnet-runtime": ".NET itself", "php-runtime": "PHP itself",
 	"beam-runtime": "Erlang's runtime", "perl-runtime": "Perl itself",
-	"lua-runtime": "LuaJIT itself", unknown: "unknown",
+	"lua-runtime": "LuaJIT itself", wasm: "WebAssembly", unknown: "unknown",
 };
 
 const UNKNOWN = "kind:0";

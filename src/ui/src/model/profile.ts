@@ -106,6 +106,7 @@ export const KINDS = [
 	"unknown", "native", "kernel", "go", "rust", "jvm", "python", "ruby", "node", "php", "perl",
 	"dotnet", "beam", "lua", "marker", "cpython-runtime", "v8-runtime", "ruby-runtime",
 	"dotnet-runtime", "php-runtime", "beam-runtime", "perl-runtime", "lua-runtime",
+	"wasm",
 ] as const;
 
 export const KERNEL = 2;
