@@ -497,11 +497,12 @@ WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_ru
 	if (end != STACK_ENDS)
 		return end;
 	/*
-	 * Stacks grow down. Signal frames and frame pointers may lead to another stack. vfork has
-	 * its return address in a register, so that the child does not write over it.
+	 * Stacks grow down. Signal frames, frame pointers and what is read from memory may lead to
+	 * another stack. vfork has its return address in a register, so that the child does not
+	 * write over it.
 	 */
 	if (walk->cfa < walk->sp + (rule->ra != UNWIND_VALUE_IN_REGISTER) && !is_signal &&
-	    rule->cfa_register == UNWIND_X86_SP)
+	    rule->cfa_register == UNWIND_X86_SP && rule->cfa != UNWIND_CFA_DEREF)
 		return STACK_BAD_ADDRESS;
 	end = walk_find_saved(walk, rule);
 	if (end != STACK_ENDS)

@@ -229,6 +229,11 @@ static void step(struct evaluation *e)
 		push_register(e, op - DW_OP_breg0, (int64_t)take_leb(e, true));
 		return;
 	}
+	/* Names a place, but is its value for libgcc, and so for wasmtime's fibers. */
+	if (op >= DW_OP_reg0 && op <= DW_OP_reg31) {
+		push_register(e, op - DW_OP_reg0, 0);
+		return;
+	}
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
 		push_constant(e, op - DW_OP_lit0);
 		return;
