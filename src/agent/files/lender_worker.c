@@ -246,7 +246,8 @@ static void lend(struct worker *worker, const struct lender_request *request, co
 		fd = copy_far(worker, fd, &request->part);
 	}
 	if (fd >= 0 && request->wish != LENDER_IN_ROOT)
-		worker->reply.is_elf = !elf_read_info(fd, worker->path, &worker->reply.elf, NULL);
+		worker->reply.is_elf = !elf_read_info(fd, worker->path, &worker->reply.elf, NULL) &&
+				       elf_is_linked(&worker->reply.elf);
 	send_reply(worker, fd < 0 ? LENDER_FAILED : LENDER_DONE, fd);
 	if (fd >= 0)
 		close(fd);

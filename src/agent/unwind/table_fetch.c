@@ -33,6 +33,9 @@ static int identify(const struct table_request *request, struct table_found *fou
 		code = elf_read_info(request->fd, request->path, &info, err);
 	if (code)
 		return code;
+	if (!elf_is_linked(&info))
+		return err_set(err, ERR_UNSUPPORTED, "read \"%s\": generated code, not linked",
+			       request->path);
 	found->is_elf = true;
 	memcpy(found->build_id, info.build_id, sizeof(found->build_id));
 	if (request->image.len || fstat(request->fd, &stat) ||

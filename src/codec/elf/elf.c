@@ -496,6 +496,11 @@ int elf_parse_sections(struct slice image, const char *name, elf_section_visit_f
 }
 
 /* Executable segments first: linkers may let a data segment cover the same page of the file. */
+bool elf_is_linked(const struct elf_info *info)
+{
+	return info->type != ET_REL;
+}
+
 bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret)
 {
 	for (int executable = 1; executable >= 0; executable--) {

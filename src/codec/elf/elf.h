@@ -59,6 +59,12 @@ int elf_each_section(int fd, const char *name, elf_section_visit_f *visit, void 
 int elf_parse_sections(struct slice image, const char *name, elf_section_visit_f *visit,
 		       void *context, struct err *err);
 
+/*
+ * False for a relocatable file. What a process executes of one has no addresses but those that the
+ * process gave it, such as WebAssembly that was compiled before: it is generated code.
+ */
+bool elf_is_linked(const struct elf_info *info);
+
 /* File offset <-> virtual address through the PT_LOAD that holds it; false when none does. */
 bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret);
 bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64_t *ret);
