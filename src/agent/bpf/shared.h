@@ -381,6 +381,15 @@ struct jvm_blob {
  */
 #define CODE_NUMBER_OF_JITDUMP (1u << 31)
 
+/*
+ * A block of generated code whose functions all begin with `push %rbp; mov %rsp,%rbp` and use rbp
+ * for nothing else, such as WebAssembly's: a line of this number is there, whatever it says. Only
+ * under numbers with CODE_NUMBER_OF_JITDUMP.
+ */
+#define CODE_BLOCK_SHIFT 12
+#define CODE_BLOCK_BYTES (1u << CODE_BLOCK_SHIFT)
+#define CODE_LINE_OF_BLOCK(block) (1ull << 63 | (block))
+
 /* A process that runs Erlang (bpf/beam.h). */
 struct beam_walk {
 	__u64 exit;	       /* the address that Erlang processes return to; 0 = it runs none */

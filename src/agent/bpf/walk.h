@@ -722,12 +722,65 @@ WALK_APART enum stack_end walk_by_far_row(struct walk *walk, __u32 row)
 	return walk_arrive(walk, true);
 }
 
+#define CODE_PUSH_FP 0xe5894855u    /* push %rbp; mov %rsp,%rbp */
+#define CODE_MOVE_FP 0xe58948u	    /* mov %rsp,%rbp */
+#define CODE_RESTORE_FP 0x5dec8948u /* mov %rbp,%rsp; pop %rbp */
+#define CODE_RET_BYTES 0xc2u	    /* ret, and the arguments go */
+
+#define ROW_AT_CALL (1u << 1)		/* nothing is pushed but the return address */
+#define ROW_PUSHED (2u << 1 | 1u << 11) /* ... and the frame pointer */
+
+/*
+ * Of the interrupted function, where the register is not its own yet, or no more: at its first two
+ * instructions, and behind the last `pop %rbp`, where it returns or jumps to another function. 0 =
+ * it has its frame. The code is that from four bytes before pc on.
+ */
+static __always_inline __u32 walk_row_of_framed(__u64 code)
+{
+	__u32 before = (__u32)code, next = (__u32)(code >> 32);
+
+	if (next == CODE_PUSH_FP || before == CODE_RESTORE_FP || (next & 0xff) == CODE_RET ||
+	    (next & 0xff) == CODE_RET_BYTES)
+		return ROW_AT_CALL;
+	return (next & 0xffffff) == CODE_MOVE_FP && before >> 24 == 0x55 ? ROW_PUSHED : 0;
+}
+
+/* What has called something has its frame, for sure. */
+static __always_inline enum stack_end walk_out_of_framed(struct walk *walk)
+{
+	__u32 row = 0;
+
+	if (walk->full) {
+		if (walk_read(&walk->code, sizeof(walk->code), walk->pc - 4)) {
+			walk->by_generated = true;
+			return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
+		}
+		row = walk_row_of_framed(walk->code);
+	}
+	return row ? walk_by_row(walk, row) : walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
+}
+
+static __always_inline bool walk_is_framed(struct walk *walk)
+{
+	__u64 block = walk->pc >> CODE_BLOCK_SHIFT;
+
+	if (!(walk->code_key.number & CODE_NUMBER_OF_JITDUMP))
+		return false;
+	walk->code_key.line = CODE_LINE_OF_BLOCK(block);
+	if (!walk_code_line(&walk->code_key))
+		return false;
+	walk->framed = block;
+	return true;
+}
+
 /* By the row that the agent has made of what the runtime says of its code, where there is one. */
 WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 {
 	const struct code_line *line;
 	__u32 row = 0;
 
+	if (walk->pc >> CODE_BLOCK_SHIFT == walk->framed || walk_is_framed(walk))
+		return walk_out_of_framed(walk);
 	walk->code_key.line = walk->pc >> CODE_LINE_SHIFT;
 	line = walk_code_line(&walk->code_key);
 	if (line)
@@ -790,6 +843,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
 	walk->part_lost = walk->by_generated = walk->after_call = false;
+	walk->framed = 0;
 	walk->places_count = 0;
 	walk->pause.is_set = false;
 	walk->brief.start = walk->brief.end = 0;

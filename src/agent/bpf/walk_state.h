@@ -114,6 +114,7 @@ struct walk {
 	bool has_lua;	   /* ... lua.layout, and lua.count, lua.thread to 0, for LuaJIT's */
 	bool has_v8;	   /* generated code is V8's. By the user */
 	struct code_line_key code_key;
+	__u64 framed; /* the last block of code in which all functions have a frame; 0 = none yet */
 	struct {
 		__u64 start;
 		__u64 bytes;

@@ -389,7 +389,8 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 		if (is_generated && !mapped)
 			mapped = files_mapped(drain, process, mappings);
 		if (is_generated)
-			jit_note(drain->jit, identity, addresses[i], mapped, now_ns);
+			jit_note(drain->jit, identity,
+				 &(struct jit_address){ addresses[i], mapping, mapped }, now_ns);
 		if (has_code && !mapping_is_elf(mapping, addresses[i]))
 			runtimes_note_code(drain->runtimes, identity, addresses[i], now_ns);
 	}
@@ -951,15 +952,18 @@ void *drain_run(void *data)
 	struct pollfd fds[] = { { .fd = sampler_fd(drain->sampler), .events = POLLIN },
 				{ .fd = drain->stop_fd, .events = POLLIN },
 				{ .fd = runtimes_fd(drain->runtimes), .events = POLLIN },
+				{ .fd = jit_fd(drain->jit), .events = POLLIN },
 				{ .events = POLLIN } };
+	const size_t last = sizeof(fds) / sizeof(fds[0]) - 1;
 
 	while (!(fds[1].revents & POLLIN)) {
 		int64_t now_ns;
 
-		fds[3].fd = lender_fd(drain->options.handles.lender);
-		poll(fds, 4, wait_ms(drain, clock_monotonic_ns()));
+		fds[last].fd = lender_fd(drain->options.handles.lender);
+		poll(fds, last + 1, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
 		runtimes_update(drain->runtimes, clock_monotonic_ns());
+		jit_update(drain->jit);
 		now_ns = clock_monotonic_ns();
 		tracker_take_files(&drain->tracker, now_ns);
 		look_for_new_runtimes(drain, now_ns);

@@ -201,7 +201,7 @@ static uint32_t generated_frame(struct builder *builder, const struct user_half 
 		return SCRIPT_NO_FRAME;
 	frame = (struct frame){
 		.kind = name.kind,
-		.mapping_file = string(builder, "[jit]"),
+		.mapping_file = string(builder, name.kind == FRAME_WASM ? "[wasm]" : "[jit]"),
 		.function = text_intern(builder->tables, name.function),
 		.file = text_intern(builder->tables, name.file),
 		.start_line = name.line,
@@ -546,11 +546,36 @@ static bool is_whole_fiber(const struct builder *builder, const struct counted *
 	return runs == loops || (loops && runs == loops - 1);
 }
 
+/* All of its code that is in no ELF file is known to keep the frame pointer. */
+static bool is_no_guess(const struct builder *builder, const struct counted *stack)
+{
+	const struct tracker *tracker = builder->window->tracker;
+	const struct space *space = tracker_space(tracker, stack->process, stack->space);
+	const struct process *process = tracker_process(tracker, stack->process);
+	const uint64_t *addresses = counts_user_frames(builder->window->counts, stack);
+	const struct mapping *mapping = NULL;
+	struct jit *jit = builder->window->jit;
+	size_t keeping = 0;
+
+	for (size_t i = 0; i < stack->user_count && jit; i++) {
+		mapping = space_find_near(space, mapping, addresses[i]);
+		if (mapping_is_elf(mapping, addresses[i]) ||
+		    (mapping && mapping->kind == MAPPING_VDSO))
+			continue;
+		if (!jit_keeps_pointer(jit, &process->identity, addresses[i], i == 0))
+			return false;
+		keeping++;
+	}
+	return keeping;
+}
+
 static const char *marker_of(const struct builder *builder, const struct counted *stack)
 {
 	if (stack->user_end == STACK_GUESSED_POINTER &&
 	    script_keeps_pointers(
 		    tracker_space(builder->window->tracker, stack->process, stack->space)))
+		return NULL;
+	if (stack->user_end == STACK_GUESSED_POINTER && is_no_guess(builder, stack))
 		return NULL;
 	if (is_whole_fiber(builder, stack))
 		return NULL;

@@ -5,9 +5,10 @@
  * Stacks are root first: the marker of a cut stack, user frames, kernel frames. Native frames are
  * (binary, build id, ELF virtual address), or offsets in a file that could not be read, which is
  * "[unknown file]" where not even its path is known; kernel frames have names and no address;
- * memory that is no file is "[jit]" with a name where the process wrote it down (agent/jit), else
- * the one frame "[anon]". Every sample that was counted is in exactly one row; its time, counted in
- * ticks of TABLES_TICK_NS since the window's start, is a moment of that row.
+ * memory that is no file is "[jit]" with a name where the process wrote it down (agent/jit),
+ * "[wasm]" of WebAssembly that has an image in memory, else the one frame "[anon]". Every sample
+ * that was counted is in exactly one row; its time, counted in ticks of TABLES_TICK_NS since the
+ * window's start, is a moment of that row.
  */
 #ifndef FIRN_AGENT_DESCRIBE_BATCH_H
 #define FIRN_AGENT_DESCRIBE_BATCH_H

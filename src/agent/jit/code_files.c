@@ -174,26 +174,17 @@ static void open_jitdump(const struct looked_at *looked, const struct procmaps_l
 	ret->jitdump = code_file_of(&file, file.key.inode == line->inode);
 }
 
-static void look_at_line(const struct looked_at *looked, struct slice text, struct code_files *ret)
-{
-	struct procmaps_line line;
+typedef void take_line_f(void *context, const struct procmaps_line *line);
 
-	if (procmaps_parse_line(text, &line, NULL) || !line.inode)
-		return;
-	if (ret->runtime == FRAME_NATIVE)
-		ret->runtime = code_name_runtime(line.path);
-	if (ret->jitdump.fd < 0 && !line.deleted && !ret->is_stuck && is_jitdump_name(line.path))
-		open_jitdump(looked, &line, ret);
-}
-
-static void look_at_maps(const struct looked_at *looked, struct code_files *ret)
+static void read_maps(int proc, take_line_f *take, void *context)
 {
-	int fd = openat(looked->proc, "maps", O_RDONLY | O_CLOEXEC);
+	int fd = openat(proc, "maps", O_RDONLY | O_CLOEXEC);
 	struct strbuf text = { 0 };
 	size_t total = 0, at;
 	ssize_t len = fd < 0 ? 0 : 1;
 
 	while (len > 0 && total < MAPS_BYTES_MAX && text.len < MAPS_LINE_BYTES_MAX) {
+		struct procmaps_line line;
 		struct slice rest;
 
 		len = read(fd, strbuf_reserve(&text, MAPS_CHUNK_BYTES), MAPS_CHUNK_BYTES);
@@ -203,7 +194,8 @@ static void look_at_maps(const struct looked_at *looked, struct code_files *ret)
 		total += (size_t)len;
 		rest = strbuf_slice(&text);
 		while ((at = slice_find_byte(rest, '\n')) != SIZE_MAX) {
-			look_at_line(looked, slice_from(rest.data, at), ret);
+			if (!procmaps_parse_line(slice_from(rest.data, at), &line, NULL))
+				take(context, &line);
 			rest = slice_tail(rest, at + 1);
 		}
 		memmove(text.data, rest.data, rest.len);
@@ -212,6 +204,24 @@ static void look_at_maps(const struct looked_at *looked, struct code_files *ret)
 	strbuf_free(&text);
 	if (fd >= 0)
 		close(fd);
+}
+
+struct look_for_files {
+	const struct looked_at *looked;
+	struct code_files *ret;
+};
+
+static void take_file(void *context, const struct procmaps_line *line)
+{
+	const struct look_for_files *look = context;
+	struct code_files *ret = look->ret;
+
+	if (!line->inode)
+		return;
+	if (ret->runtime == FRAME_NATIVE)
+		ret->runtime = code_name_runtime(line->path);
+	if (ret->jitdump.fd < 0 && !line->deleted && !ret->is_stuck && is_jitdump_name(line->path))
+		open_jitdump(look->looked, line, ret);
 }
 
 static void close_files(const struct code_files *files)
@@ -230,11 +240,61 @@ static bool look(struct looked_at *looked, const struct process_identity *identi
 		return false;
 	open_perf_map(looked, ret);
 	if (looked->wish->look_at_mappings)
-		look_at_maps(looked, ret);
+		read_maps(looked->proc, take_file, &(struct look_for_files){ looked, ret });
 	if (is_process(looked->proc, identity))
 		return true;
 	close_files(ret);
 	return false;
+}
+
+static int open_proc(const struct process_identity *identity)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, identity->pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+struct look_for_memory {
+	const uint64_t *addresses;
+	size_t count, found;
+	struct code_memory_range *ret;
+};
+
+static void take_memory(void *context, const struct procmaps_line *line)
+{
+	struct look_for_memory *look = context;
+	size_t i = 0;
+
+	while (line->executable && i < look->count &&
+	       look->addresses[i] - line->start >= line->end - line->start)
+		i++;
+	if (line->executable && i < look->count && look->found < look->count)
+		look->ret[look->found++] = (struct code_memory_range){ line->start, line->end };
+}
+
+size_t code_files_find_memory(const struct process_identity *identity, const uint64_t *addresses,
+			      size_t count, struct code_memory_range *ret)
+{
+	struct look_for_memory look = { addresses, count, 0, ret };
+	int proc = open_proc(identity);
+
+	if (proc < 0)
+		return 0;
+	if (is_process(proc, identity))
+		read_maps(proc, take_memory, &look);
+	close(proc);
+	return look.found;
+}
+
+bool code_files_is_there(const struct process_identity *identity)
+{
+	int proc = open_proc(identity);
+	bool is_there = proc >= 0 && is_process(proc, identity);
+
+	if (proc >= 0)
+		close(proc);
+	return is_there;
 }
 
 bool code_files_open(struct root_files *files, const struct process_identity *identity,
@@ -245,12 +305,9 @@ bool code_files_open(struct root_files *files, const struct process_identity *id
 				    .wish = wish,
 				    .began_at_ns = wall_clock_of(identity->start_ns) };
 	struct code_files found = { .perf_map.fd = -1, .jitdump.fd = -1, .runtime = FRAME_NATIVE };
-	char path[32];
+	int proc = open_proc(identity);
 	bool is_found;
-	int proc;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, identity->pid);
-	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
 		return false;
 	looked.proc = proc;

@@ -15,6 +15,7 @@
 #define FIRN_AGENT_JIT_CODE_FILES_H
 
 #include "agent/files/root_files.h"
+#include "agent/jit/code_images.h"
 #include "agent/jit/code_reader.h"
 #include "agent/procs/process.h"
 #include "model/tables.h"
@@ -37,5 +38,15 @@ struct code_files_wish {
  */
 bool code_files_open(struct root_files *files, const struct process_identity *identity,
 		     const struct code_files_wish *wish, struct code_files *ret);
+
+/*
+ * Executable memory of the process that has one of the addresses, `count` ranges at most; how many
+ * were found. 0 when the process is gone. Waits for no file system.
+ */
+size_t code_files_find_memory(const struct process_identity *identity, const uint64_t *addresses,
+			      size_t count, struct code_memory_range *ret);
+
+/* False when the process is gone, or its number another's. */
+bool code_files_is_there(const struct process_identity *identity);
 
 #endif

@@ -77,6 +77,15 @@ bool code_map_find(const struct code_map *map, uint64_t address, struct code_pla
 	return true;
 }
 
+bool code_map_find_start(const struct code_map *map, uint64_t address, uint64_t *ret)
+{
+	const struct code_range *range = range_of(map, address);
+
+	if (range)
+		*ret = range->start;
+	return range;
+}
+
 size_t code_map_bytes(const struct code_map *map)
 {
 	return map ? sizeof(*map) + map->count * sizeof(*map->ranges) + map->texts.capacity : 0;

@@ -48,6 +48,9 @@ void code_map_unref(struct code_map *map);	     /* accepts NULL */
 /* Slices of the result live as long as the map. */
 bool code_map_find(const struct code_map *map, uint64_t address, struct code_place *ret);
 
+/* The same, of the address at which the range of a name begins. */
+bool code_map_find_start(const struct code_map *map, uint64_t address, uint64_t *ret);
+
 size_t code_map_bytes(const struct code_map *map); /* memory; 0 for NULL */
 
 struct code_added {

@@ -229,6 +229,35 @@ static void clear(struct code_rows *rows, uint64_t start, uint64_t end)
 	}
 }
 
+/* What a line of a block says is not looked at. */
+static void set_block(struct code_rows *rows, struct code_rows_line *line, bool is_framed)
+{
+	if (line->is_known == is_framed)
+		return;
+	line->is_known = is_framed;
+	line->is_changed = rows->is_changed = true;
+}
+
+void code_rows_put_block(struct code_rows *rows, uint64_t block, bool is_framed)
+{
+	uint64_t number = CODE_LINE_OF_BLOCK(block);
+	uint32_t id = find(rows, number);
+
+	if (id == IDMAP_NONE && is_framed && rows->count < rows->room) {
+		id = (uint32_t)rows->count;
+		add(rows, &(struct code_rows_line){ .number = number });
+	}
+	if (id != IDMAP_NONE)
+		set_block(rows, &rows->items[id], is_framed);
+}
+
+void code_rows_forget_blocks(struct code_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->items[i].number >= CODE_LINE_OF_BLOCK(0))
+			set_block(rows, &rows->items[i], false);
+}
+
 void code_rows_forget(struct code_rows *rows)
 {
 	clear(rows, 0, UINT64_MAX);

@@ -60,8 +60,13 @@ void code_rows_load(struct code_rows *rows, const struct jitdump_code *code, str
 /* Of the code that is loaded next: `unwinding` with an address. */
 void code_rows_tell(struct code_rows *rows, const struct jitdump_unwinding *unwinding);
 
-/* Nothing is known any more. */
+/* All functions in a block of code (CODE_BLOCK_SHIFT) have a frame, or that is not known any more.
+ */
+void code_rows_put_block(struct code_rows *rows, uint64_t block, bool is_framed);
+
+/* Nothing is known any more, but of blocks. */
 void code_rows_forget(struct code_rows *rows);
+void code_rows_forget_blocks(struct code_rows *rows);
 
 typedef void code_rows_put_f(void *context, uint64_t number, const struct code_line *line);
 

@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/jit/code_files.h"
 #include "agent/jit/code_reader.h"
@@ -24,6 +26,7 @@
 #define STUCK_NS (10 * CLOCK_NS_PER_S)
 #define STUCK_MAX 4
 #define STOP_NS (2 * CLOCK_NS_PER_S)
+#define WANTED_MAX 64 /* addresses of code whose images are looked for at once */
 #define PUTS_BURST_NS (JIT_PUTS_MAX * JIT_PUT_NS)
 #define PUTS_MIN 1024 /* looking for lines to put is worth it for so many */
 
@@ -34,6 +37,9 @@ struct files {
 	struct code_rows rows; /* of the jitdump */
 	struct code_map_builder builder;
 	struct code_map *map; /* the last one built */
+	struct code_images images;
+	uint64_t *wanted; /* addresses of code without a name */
+	size_t wanted_count;
 	enum frame_kind runtime;
 	bool is_stuck;	 /* one is where a file system does not answer */
 	uint64_t mapped; /* that is being read (jit_note); the worker has a copy */
@@ -43,6 +49,8 @@ struct files {
 struct entry {
 	struct process_identity identity;
 	struct code_map *map; /* the drain thread's; may be NULL, like all maps here */
+	struct code_image_set *images;
+	bool is_noted; /* since the last jit_settle */
 	int64_t used_at_ns;
 	uint32_t number;       /* of its lines in the kernel; 0 = there are none */
 	bool is_left_by_other; /* its code: it has no lines */
@@ -50,6 +58,11 @@ struct entry {
 	/* Under the lock. */
 	struct files *files;	/* NULL = given up */
 	struct code_map *fresh; /* newer than `map` */
+	struct code_image_set *fresh_images;
+	bool is_fresh;				  /* there is something newer */
+	const struct code_image_set *told_images; /* the last; to be compared only */
+	uint64_t *wanted;
+	size_t wanted_count, wanted_capacity;
 	enum frame_kind runtime;
 	size_t bytes; /* of the newest map and the rows */
 	size_t lines; /* of rows */
@@ -94,6 +107,8 @@ struct jit {
 	unsigned stuck;
 	unsigned users; /* of this memory: the owner, and each worker */
 	bool stopping;
+
+	int news_fd; /* readable when there is something for jit_update; -1 = it tells nothing */
 };
 
 static void files_free(struct files *files)
@@ -105,6 +120,8 @@ static void files_free(struct files *files)
 	code_rows_fini(&files->rows);
 	code_map_builder_free(&files->builder);
 	code_map_unref(files->map);
+	code_images_fini(&files->images);
+	free(files->wanted);
 	free(files);
 }
 
@@ -113,11 +130,14 @@ static void entry_free(struct entry *entry)
 	files_free(entry->files);
 	code_map_unref(entry->map);
 	code_map_unref(entry->fresh);
+	code_image_set_unref(entry->images);
+	code_image_set_unref(entry->fresh_images);
+	free(entry->wanted);
 	free(entry);
 }
 
 static struct entry *entry_new(const struct jit *jit, const struct process_identity *identity,
-			       int64_t now_ns)
+			       bool is_code, int64_t now_ns)
 {
 	struct entry *entry = mem_new(struct entry);
 	struct files *files = mem_new(struct files);
@@ -132,7 +152,7 @@ static struct entry *entry_new(const struct jit *jit, const struct process_ident
 	entry->runtime = FRAME_NATIVE;
 	entry->interval_ns = INTERVAL_MIN_NS;
 	/* Most processes that end soon make no code, but have odd addresses in their stacks. */
-	entry->read_again_at_ns = now_ns + INTERVAL_MIN_NS;
+	entry->read_again_at_ns = now_ns + (is_code ? 0 : INTERVAL_MIN_NS);
 	return entry;
 }
 
@@ -140,6 +160,33 @@ static struct entry *entry_new(const struct jit *jit, const struct process_ident
 static bool must_look_at_mappings(const struct files *files)
 {
 	return !files->mapped || files->mapped != files->looked || files->jitdump.inode;
+}
+
+/*
+ * True when others are known now. Of a process that ends meanwhile those stay that were known: its
+ * memory cannot be read any more.
+ */
+static bool read_images(const struct jit *jit, struct files *files)
+{
+	struct process_memory process = { (int)files->identity.pid };
+	struct memory_reader memory = process_memory_reader(&process);
+	struct code_image_set *before = code_image_set_ref(files->images.set);
+	struct code_memory_range ranges[WANTED_MAX];
+	bool is_new;
+	size_t count = code_files_find_memory(&files->identity, files->wanted, files->wanted_count,
+					      ranges);
+
+	code_images_update(&files->images, &memory, ranges, count, jit->bytes_max / 4,
+			   files->jitdump.rows);
+	is_new = files->images.set != before;
+	if (!code_files_is_there(&files->identity)) {
+		code_images_fini(&files->images);
+		files->images.set = before;
+		before = NULL;
+		is_new = false;
+	}
+	code_image_set_unref(before);
+	return is_new;
 }
 
 /*
@@ -160,6 +207,9 @@ static bool read_files(const struct jit *jit, struct files *files, bool keep_ope
 	bool more;
 
 	*ret_cpu_ns = 0;
+	/* They need not wait for files, which the next turn reads. */
+	if ((files->images.count || files->wanted_count) && read_images(jit, files))
+		return false;
 	if (code_files_open(jit->files, &files->identity, &wish, &found)) {
 		/* Else those opened before are left. */
 		code_reader_adopt(&files->perf_map, &found.perf_map);
@@ -229,17 +279,34 @@ static void plan_next(struct entry *entry, int64_t now_ns, int64_t spent_ns)
 	entry->read_again_at_ns = now_ns + entry->interval_ns;
 }
 
+static void tell_news(const struct jit *jit)
+{
+	const uint64_t one = 1;
+	ssize_t written = write(jit->news_fd, &one, sizeof(one));
+
+	(void)written; /* it cannot fail but where it is readable already */
+}
+
 static void publish(struct jit *jit, struct entry *entry)
 {
 	struct files *files = entry->files;
-	size_t bytes = code_map_bytes(files->map) + code_rows_bytes(&files->rows);
+	size_t bytes =
+		code_map_bytes(files->map) + code_rows_bytes(&files->rows) + files->images.bytes;
 	size_t open_files = (size_t)(files->perf_map.fd >= 0) + (size_t)(files->jitdump.fd >= 0);
+	bool is_new;
 
 	lock_assert_held(&jit->lock);
 	if (files->map != entry->map && files->map != entry->fresh) {
 		code_map_unref(entry->fresh);
 		entry->fresh = code_map_ref(files->map);
 	}
+	is_new = files->images.set != entry->told_images;
+	code_image_set_unref(entry->fresh_images);
+	entry->fresh_images = code_image_set_ref(files->images.set);
+	entry->told_images = files->images.set;
+	entry->is_fresh = true;
+	if (jit->news_fd >= 0 && (files->rows.is_changed || is_new))
+		tell_news(jit);
 	jit->bytes += bytes - entry->bytes;
 	jit->open_files += open_files - entry->open_files;
 	jit->lines += files->rows.count - entry->lines;
@@ -247,7 +314,17 @@ static void publish(struct jit *jit, struct entry *entry)
 	entry->bytes = bytes;
 	entry->open_files = open_files;
 	entry->runtime = files->runtime;
-	entry->has_files = files->perf_map.inode || files->jitdump.inode;
+	entry->has_files = files->perf_map.inode || files->jitdump.inode || files->images.found;
+}
+
+/* With the lock held. */
+static void take_wanted(struct entry *entry)
+{
+	free(entry->files->wanted);
+	entry->files->wanted = entry->wanted;
+	entry->files->wanted_count = entry->wanted_count;
+	entry->wanted = NULL;
+	entry->wanted_count = entry->wanted_capacity = 0;
 }
 
 /* Reads an entry's files; false when the worker was abandoned over it. */
@@ -263,6 +340,7 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 	worker->busy = true;
 	worker->reading = entry;
 	files->mapped = entry->mapped;
+	take_wanted(entry);
 	code_rows_begin(&files->rows, entry->lines + JIT_LINES_MAX - jit->lines);
 	lock_give(&jit->lock);
 	if (room)
@@ -325,6 +403,8 @@ static void drop_user(struct jit *jit)
 	lock_free(&jit->lock);
 	lock_condition_free(&jit->work);
 	lock_condition_free(&jit->idle);
+	if (jit->news_fd >= 0)
+		close(jit->news_fd);
 	free(jit);
 }
 
@@ -461,6 +541,7 @@ static void drop_lines(struct jit *jit, struct entry *entry)
 	jit->program.drop_process(jit->program.context, entry->identity.pid, entry->number);
 	if (entry->files) {
 		code_rows_forget(&entry->files->rows);
+		code_rows_forget_blocks(&entry->files->rows);
 		put_changes(jit, entry, SIZE_MAX);
 	}
 	entry->number = 0;
@@ -558,6 +639,7 @@ struct jit *jit_new(uint64_t memory_bytes, struct root_files *files,
 	lock_init(&jit->lock, "jit", LOCK_AGENT + 6);
 	lock_condition_init(&jit->work);
 	lock_condition_init(&jit->idle);
+	jit->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	jit->files = root_files_ref(files);
 	if (program)
 		jit->program = *program;
@@ -641,15 +723,38 @@ static void take_fresh(struct jit *jit, struct entry *entry)
 {
 	lock_assert_held(&jit->lock);
 	take_lines(jit, entry);
-	if (!entry->fresh)
+	if (!entry->is_fresh)
 		return;
-	code_map_unref(entry->map);
-	entry->map = entry->fresh;
-	entry->fresh = NULL;
+	if (entry->fresh) {
+		code_map_unref(entry->map);
+		entry->map = entry->fresh;
+		entry->fresh = NULL;
+	}
+	code_image_set_unref(entry->images);
+	entry->images = entry->fresh_images;
+	entry->fresh_images = NULL;
+	entry->is_fresh = false;
 }
 
-void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,
-	      uint64_t mapped, int64_t now_ns)
+/* A name that the process has told last. */
+static bool find_place(const struct entry *entry, uint64_t address, struct code_place *ret)
+{
+	return code_image_set_find(entry->images, address, ret) ||
+	       code_map_find(entry->map, address, ret);
+}
+
+/* With the lock held. */
+static void want(struct entry *entry, const struct jit_address *address)
+{
+	entry->unknown = true;
+	if (!address->is_code || entry->wanted_count == WANTED_MAX)
+		return;
+	mem_grow(entry->wanted, entry->wanted_count, entry->wanted_capacity);
+	entry->wanted[entry->wanted_count++] = address->address;
+}
+
+void jit_note(struct jit *jit, const struct process_identity *identity,
+	      const struct jit_address *address, int64_t now_ns)
 {
 	struct entry *entry = find_entry(jit, identity);
 	struct code_place place;
@@ -657,22 +762,51 @@ void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t
 	if (!entry && jit->count == JIT_PROCESSES_MAX)
 		return;
 	if (!entry) {
-		entry = entry_new(jit, identity, now_ns);
+		entry = entry_new(jit, identity, address->is_code, now_ns);
 		add_entry(jit, entry);
 	}
 	entry->used_at_ns = now_ns;
-	if (code_map_find(entry->map, address, &place))
+	entry->is_noted = true;
+	if (find_place(entry, address->address, &place))
 		return;
 	lock_take(&jit->lock);
 	take_fresh(jit, entry);
-	if (entry->files && !code_map_find(entry->map, address, &place)) {
-		entry->unknown = true;
-		entry->mapped = mapped;
+	if (entry->files && !find_place(entry, address->address, &place)) {
+		want(entry, address);
+		entry->mapped = address->mapped;
 		if (!entry->queued && now_ns >= entry->read_again_at_ns)
 			queue(jit, entry);
 		look_after_worker(jit, now_ns);
 	}
 	lock_give(&jit->lock);
+}
+
+int jit_fd(const struct jit *jit)
+{
+	return jit->news_fd;
+}
+
+void jit_update(struct jit *jit)
+{
+	uint64_t count;
+
+	if (read(jit->news_fd, &count, sizeof(count)) != sizeof(count))
+		return;
+	lock_take(&jit->lock);
+	for (size_t i = 0; i < jit->count; i++)
+		take_fresh(jit, jit->entries[i]);
+	lock_give(&jit->lock);
+}
+
+/* With the lock held. */
+static bool is_read_at_end(const struct entry *entry)
+{
+	if (!entry->files || entry->queued)
+		return false;
+	/* Another image may have come to the place of one. */
+	if (entry->images && entry->is_noted)
+		return true;
+	return entry->unknown && (entry->has_files || !entry->read_at_ns);
 }
 
 void jit_settle(struct jit *jit, int64_t timeout_ns)
@@ -684,9 +818,9 @@ void jit_settle(struct jit *jit, int64_t timeout_ns)
 	for (size_t i = 0; i < jit->count; i++) {
 		struct entry *entry = jit->entries[i];
 
-		if (entry->unknown && entry->files && !entry->queued &&
-		    (entry->has_files || !entry->read_at_ns))
+		if (is_read_at_end(entry))
 			queue(jit, entry);
+		entry->is_noted = false;
 	}
 	look_after_worker(jit, clock_monotonic_ns());
 	while (jit->worker && (jit->first || jit->worker->busy) && !late)
@@ -706,17 +840,30 @@ bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t
 	struct code_place place;
 	enum frame_kind runtime;
 
-	if (!entry || !code_map_find(entry->map, address, &place)) {
+	if (!entry || !find_place(entry, address, &place)) {
 		metric_add(&jit_not_found, 1);
 		return false;
+	}
+	*ret_raw = place.name;
+	metric_add(&jit_found, 1);
+	if (code_image_set_find(entry->images, address, &place)) {
+		*ret = (struct code_name){ .kind = FRAME_WASM,
+					   .function = wasm_image_function(place.name) };
+		return true;
 	}
 	lock_take(&jit->lock);
 	runtime = entry->runtime;
 	lock_give(&jit->lock);
 	code_name_parse(&place, runtime, ret);
-	*ret_raw = place.name;
-	metric_add(&jit_found, 1);
 	return true;
+}
+
+bool jit_keeps_pointer(struct jit *jit, const struct process_identity *identity, uint64_t address,
+		       bool is_innermost)
+{
+	const struct entry *entry = find_entry(jit, identity);
+
+	return entry && code_image_set_is_framed(entry->images, address, is_innermost);
 }
 
 static int by_use(const void *a, const void *b)

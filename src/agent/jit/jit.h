@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit - names of generated code, for those runtimes that write them down: perf maps and jitdumps;
- * and how to unwind it, where a jitdump says so.
+ * jit - names of generated code, for those runtimes that write them down: perf maps and jitdumps,
+ * or, of WebAssembly, images in memory; and how to unwind it, where a jitdump or an image says so.
  *
  * The drain thread says which addresses were sampled in memory that belongs to no file, and asks
  * for their names when a window ends. Files are found and read on a thread of our own, which is
@@ -70,13 +70,26 @@ struct jit *jit_new(uint64_t memory_bytes, struct root_files *files,
 /* Stops `files`. Accepts NULL; waits for the thread unless that is stuck. */
 void jit_free(struct jit *jit);
 
-/*
- * An address of the process was sampled outside of files: its name should be there at the end.
- * `mapped` is a number that changes with the files which the process maps to run them, so that its
- * mappings are not gone through again in vain; 0 = not known.
- */
-void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,
-	      uint64_t mapped, int64_t now_ns);
+/* An address outside of files. */
+struct jit_address {
+	uint64_t address;
+	bool is_code; /* in a mapping that the process executes; else it may be no code at all */
+	/*
+	 * A number that changes with the files which the process maps to run them, so that its
+	 * mappings are not gone through again in vain; 0 = not known.
+	 */
+	uint64_t mapped;
+};
+
+/* The process was sampled there: the address's name should be there at the end. */
+void jit_note(struct jit *jit, const struct process_identity *identity,
+	      const struct jit_address *address, int64_t now_ns);
+
+/* What was read meanwhile is used from now on: how code is unwound, and images. */
+void jit_update(struct jit *jit);
+
+/* Readable while there is something for jit_update, for poll. -1 = it tells nothing. */
+int jit_fd(const struct jit *jit);
 
 /*
  * At the end of a window, before names are asked for: reads once more for addresses without a name
@@ -90,6 +103,13 @@ void jit_settle(struct jit *jit, int64_t timeout_ns);
  */
 bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t address,
 	      struct code_name *ret, struct slice *ret_raw);
+
+/*
+ * True if the frame pointer leads from the address to the caller for certain, as the code there is
+ * known to keep it. `is_innermost`: it was interrupted there, and not left by a call.
+ */
+bool jit_keeps_pointer(struct jit *jit, const struct process_identity *identity, uint64_t address,
+		       bool is_innermost);
 
 /* After a window: forgets processes that have ended, and more when over the bounds. */
 void jit_sweep(struct jit *jit, int64_t now_ns);

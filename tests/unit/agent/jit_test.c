@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +28,9 @@
 #include "agent/jit/jit.h"
 #include "agent/jit/jit_metrics.h"
 #include "agent/procs/proc_stat.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "unit/agent/forged_wasm.h"
 
 #define LONG_NS (10 * CLOCK_NS_PER_S)
 #define SETTLE_NS (120 * CLOCK_NS_PER_S) /* far more than it takes */
@@ -91,7 +94,7 @@ static const char *name_of(struct jit *jit, uint64_t address)
 	struct code_name name;
 	struct slice raw;
 
-	jit_note(jit, &identity, address, 0, clock_monotonic_ns());
+	jit_note(jit, &identity, &(struct jit_address){ .address = address }, clock_monotonic_ns());
 	jit_settle(jit, SETTLE_NS);
 	if (!jit_find(jit, &identity, address, &name, &raw))
 		return "";
@@ -204,7 +207,7 @@ static void another_process_of_that_number_is_not_read(void **state)
 	(void)state;
 	write_map("w", "1000 10 first\n");
 	identity.start_ns += CLOCK_NS_PER_S;
-	jit_note(jit, &identity, 0x1000, 0, clock_monotonic_ns());
+	jit_note(jit, &identity, &(struct jit_address){ .address = 0x1000 }, clock_monotonic_ns());
 	jit_settle(jit, SETTLE_NS);
 	assert_false(jit_find(jit, &identity, 0x1000, &name, &raw));
 	jit_free(jit);
@@ -220,10 +223,11 @@ static void readings_are_spaced_out(void **state)
 
 	(void)state;
 	write_map("w", "1000 10 first\n");
-	jit_note(jit, &identity, 0x1000, 0, now_ns);
+	jit_note(jit, &identity, &(struct jit_address){ .address = 0x1000 }, now_ns);
 	jit_settle(jit, SETTLE_NS);
 	write_map("a", "2000 10 second\n");
-	jit_note(jit, &identity, 0x2000, 0, now_ns + 1); /* too soon */
+	jit_note(jit, &identity, &(struct jit_address){ .address = 0x2000 },
+		 now_ns + 1); /* too soon */
 	assert_false(jit_find(jit, &identity, 0x2000, &name, &raw));
 	jit_settle(jit, SETTLE_NS); /* the end of a window is a reason */
 	assert_true(jit_find(jit, &identity, 0x2000, &name, &raw));
@@ -604,7 +608,8 @@ static bool is_named_with(struct jit *jit, uint64_t address, uint64_t mapped)
 	struct code_name name;
 	struct slice raw;
 
-	jit_note(jit, &identity, address, mapped, clock_monotonic_ns());
+	jit_note(jit, &identity, &(struct jit_address){ .address = address, .mapped = mapped },
+		 clock_monotonic_ns());
 	jit_settle(jit, SETTLE_NS);
 	return jit_find(jit, &identity, address, &name, &raw);
 }
@@ -712,7 +717,8 @@ static void greedy_processes_share_a_budget(void **state)
 	began = cpu_seconds();
 	for (int round = 0; round < 40; round++) {
 		for (size_t i = 0; i < GREEDY; i++)
-			jit_note(jit, &identities[i], 0x10, 0, clock_monotonic_ns());
+			jit_note(jit, &identities[i], &(struct jit_address){ .address = 0x10 },
+				 clock_monotonic_ns());
 		jit_settle(jit, 100 * CLOCK_NS_PER_MS);
 		jit_sweep(jit, clock_monotonic_ns());
 	}
@@ -833,6 +839,72 @@ static pid_t start_with_deaf_tmp(void)
 	return pid;
 }
 
+/* Name, kind and place in the kernel of an address when a window ends; "" = it has none. */
+static const char *wasm_name_of(struct jit *jit, uint64_t address)
+{
+	static char text[256];
+	struct process_identity identity = identity_of(getpid());
+	struct jit_address noted = { .address = address, .is_code = true };
+	struct code_name name;
+	struct slice raw;
+
+	jit_note(jit, &identity, &noted, clock_monotonic_ns());
+	jit_settle(jit, SETTLE_NS);
+	if (!jit_find(jit, &identity, address, &name, &raw) || name.kind != FRAME_WASM)
+		return "";
+	snprintf(text, sizeof(text), "%.*s", SLICE_FMT(name.function));
+	return text;
+}
+
+static bool has_block(uint64_t address)
+{
+	for (size_t i = 0; i < kernel.count; i++)
+		if (kernel.keys[i].line == CODE_LINE_OF_BLOCK(address >> CODE_BLOCK_SHIFT) &&
+		    kernel.keys[i].number == kernel.number)
+			return true;
+	return false;
+}
+
+/* As wasmtime does it. Another module may come to the place of one that has gone. */
+static void webassembly_is_named_by_its_image_in_memory(void **state)
+{
+	uint8_t *module =
+		mmap(NULL, WASM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t code = (uintptr_t)module + WASM_TEXT_AT;
+	struct process_identity identity = identity_of(getpid());
+	struct jit *jit = new_jit_for(&program);
+	struct pollfd news = { .fd = jit_fd(jit), .events = POLLIN };
+
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	assert_ptr_not_equal(module, MAP_FAILED);
+	wasm_forge(module, "42");
+	wasm_add_function(module, 0, 64, "wasm[0]::function[0]::first");
+	assert_int_equal(mprotect(module + WASM_TEXT_AT, WASM_TEXT_BYTES, PROT_READ | PROT_EXEC),
+			 0);
+	jit_note(jit, &identity, &(struct jit_address){ .address = code, .is_code = true },
+		 clock_monotonic_ns());
+	assert_int_equal(poll(&news, 1, SETTLE_NS / CLOCK_NS_PER_MS), 1);
+	jit_update(jit);
+	assert_true(has_block(code));
+	assert_true(jit_keeps_pointer(jit, &identity, code + 4, true));
+	assert_false(jit_keeps_pointer(jit, &identity, code, true));
+	assert_string_equal(wasm_name_of(jit, code), "first");
+
+	assert_int_equal(mprotect(module, WASM_BYTES, PROT_READ | PROT_WRITE), 0);
+	wasm_forge(module, "20");
+	wasm_add_function(module, 0, 64, "wasm[0]::function[0]::second");
+	assert_int_equal(mprotect(module + WASM_TEXT_AT, WASM_TEXT_BYTES, PROT_READ | PROT_EXEC),
+			 0);
+	wasm_name_of(jit, code); /* finds that the first has gone */
+	assert_string_equal(wasm_name_of(jit, code), "second");
+	assert_false(has_block(code));
+	munmap(module, WASM_BYTES);
+	wasm_name_of(jit, code);
+	assert_string_equal(wasm_name_of(jit, code), "");
+	jit_free(jit);
+}
+
 static void a_file_system_that_never_answers_holds_nobody_up(void **state)
 {
 	pid_t pid = start_with_deaf_tmp();
@@ -847,7 +919,7 @@ static void a_file_system_that_never_answers_holds_nobody_up(void **state)
 	}
 	jit = new_jit();
 	identity = identity_of(pid);
-	jit_note(jit, &identity, 0x1000, 0, began_ns);
+	jit_note(jit, &identity, &(struct jit_address){ .address = 0x1000 }, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10); /* gives up waiting */
 	assert_true(clock_monotonic_ns() - began_ns < LONG_NS / 2);
 	write_map("w", "1000 10 first\n");
@@ -876,7 +948,7 @@ static void stopping_does_not_wait_for_a_file_system(void **state)
 	}
 	jit = new_jit();
 	identity = identity_of(pid);
-	jit_note(jit, &identity, 0x1000, 0, began_ns);
+	jit_note(jit, &identity, &(struct jit_address){ .address = 0x1000 }, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10);
 	jit_free(jit);
 	assert_true(clock_monotonic_ns() - began_ns < LONG_NS);
@@ -890,6 +962,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_perf_map_is_followed_as_it_grows, remove_map),
 		cmocka_unit_test_teardown(a_perf_map_written_anew_is_read_anew, remove_map),
 		cmocka_unit_test(of_a_far_map_what_is_new_is_copied),
+		cmocka_unit_test(webassembly_is_named_by_its_image_in_memory),
 		cmocka_unit_test_teardown(a_file_is_read_to_its_end_when_its_name_is_gone,
 					  remove_map),
 		cmocka_unit_test_teardown(what_is_no_regular_file_is_left_alone, remove_map),

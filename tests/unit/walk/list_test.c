@@ -82,10 +82,12 @@ static inline long walk_read_registers(__u64 *to)
 
 /* What is known of the generated code. */
 static struct code_line known_line;
-static bool has_line, is_of_jitdump;
+static bool has_line, is_of_jitdump, is_framed;
 
 static inline const struct code_line *walk_code_line(const struct code_line_key *key)
 {
+	if (is_framed && key->line == CODE_LINE_OF_BLOCK(GENERATED >> CODE_BLOCK_SHIFT))
+		return &known_line;
 	return key->line == GENERATED >> CODE_LINE_SHIFT ? &known_line : NULL;
 }
 
@@ -115,7 +117,7 @@ static int set_up(void **state)
 	memset(stack, 0, sizeof(stack));
 	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
-	has_answer = is_v8 = has_line = is_of_jitdump = false;
+	has_answer = is_v8 = has_line = is_of_jitdump = is_framed = false;
 	beam_exit = 0;
 	return 0;
 }
@@ -262,6 +264,61 @@ static void generated_code_may_save_the_frame_pointer_far_away(void **state)
 	known_line.rows[0] = TABLE_ROW(0, 0);
 	stack[1] = CODE + 0x10;
 	assert_int_equal(walk_from(&walk, GENERATED, STACK), STACK_GUESSED_POINTER);
+}
+
+/* At GENERATED + 16. */
+static void lay_out(const char bytes[4])
+{
+	memset(generated, 0x90, sizeof(generated));
+	memcpy(generated + 16, bytes, 4);
+	memset(stack, 0, sizeof(stack));
+}
+
+/* Where functions begin and end it is known, too, what the register is. */
+static void functions_that_all_have_a_frame_are_no_guess(void **state)
+{
+	static const char start[] = "\x55\x48\x89\xe5", end[] = "\x48\x89\xec\x5d";
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	has_line = is_of_jitdump = is_framed = true;
+	memset(&known_line, 0, sizeof(known_line));
+	/* Nothing is pushed but the return address, which the caller's frame pointer is not above.
+	 */
+	lay_out(start);
+	stack[0] = GENERATED + 0x40;
+	stack[8] = 0;
+	stack[9] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, GENERATED + 16, STACK + 8 * 8), STACK_COMPLETE);
+	assert_int_equal(walk.at, 3);
+	/* The frame pointer is, too. */
+	lay_out(start);
+	stack[0] = STACK + 8 * 8;
+	stack[1] = GENERATED + 0x40;
+	stack[9] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, GENERATED + 17, STACK + 8 * 30), STACK_COMPLETE);
+	assert_int_equal(walk.at, 3);
+	/* It is the function's own. */
+	lay_out(start);
+	stack[0] = GENERATED + 0x40;
+	stack[9] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, GENERATED + 20, STACK + 8 * 8), STACK_COMPLETE);
+	assert_int_equal(walk.at, 2);
+	/* It is the caller's again: before a return, and before a jump to another function. */
+	for (int i = 0; i < 3; i++) {
+		lay_out(end);
+		generated[20] = (uint8_t[]){ 0xc3, 0xc2, 0xe9 }[i];
+		stack[0] = GENERATED + 0x40;
+		stack[9] = CODE + 0x10;
+		assert_int_equal(walk_from(&walk, GENERATED + 20, STACK + 8 * 8), STACK_COMPLETE);
+		assert_int_equal(walk.at, 3);
+	}
+	/* Other code of the process is as it was. */
+	is_framed = false;
+	lay_out(start);
+	stack[9] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, GENERATED + 20, STACK + 8 * 8), STACK_GUESSED_POINTER);
 }
 
 /* Images of .NET are files, of which there may be lines; what a jitdump tells of is in no file. */
@@ -457,6 +514,7 @@ int main(void)
 		cmocka_unit_test_setup(a_function_without_a_row_is_left_where_it_begins, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
 		cmocka_unit_test_setup(generated_code_may_save_the_frame_pointer_far_away, set_up),
+		cmocka_unit_test_setup(functions_that_all_have_a_frame_are_no_guess, set_up),
 		cmocka_unit_test_setup(lines_by_a_jitdump_are_of_generated_code_alone, set_up),
 		cmocka_unit_test_setup(the_end_of_a_stub_says_how_it_is_left, set_up),
 		cmocka_unit_test_setup(code_without_information_returns_to_what_called_it, set_up),
