@@ -495,12 +495,12 @@ int elf_parse_sections(struct slice image, const char *name, elf_section_visit_f
 	return each_section(&source, visit, context, err);
 }
 
-/* Executable segments first: linkers may let a data segment cover the same page of the file. */
 bool elf_is_linked(const struct elf_info *info)
 {
 	return info->type != ET_REL;
 }
 
+/* Executable segments first: linkers may let a data segment cover the same page of the file. */
 bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret)
 {
 	for (int executable = 1; executable >= 0; executable--) {
