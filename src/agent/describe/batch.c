@@ -51,6 +51,7 @@ struct builder {
 	struct moment *moments;	  /* of the report at hand: room for all times of the window */
 	uint32_t moments_count;
 	struct recent_frames *recent;
+	uint64_t kept[2 * (SCRIPT_FRAMES_MAX + 1)]; /* words of the stack at hand: see keep_jsc */
 };
 
 static METRIC_COUNTER(samples_left_out, "firn_agent_left_out_samples_total", "",
@@ -162,8 +163,7 @@ struct user_half {
 	size_t script_count;		    /* frames of the interpreter, two words each */
 	uint32_t frames[SAMPLE_FRAMES_MAX]; /* SCRIPT_NO_FRAME = to be made */
 	bool loops[SAMPLE_FRAMES_MAX];
-	uint8_t natives[SAMPLE_FRAMES_MAX];	    /* enum splice_native */
-	uint64_t kept[2 * (SCRIPT_FRAMES_MAX + 1)]; /* of the script's words: see keep_jsc */
+	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
 	bool is_problem_told;
 	struct splice_step steps[SPLICE_STEPS_MAX];
 };
@@ -430,7 +430,7 @@ static uint32_t add_gap(struct builder *builder, uint32_t node, const struct cou
  * Native code has a function's frame only where it is JavaScriptCore's interpreter: elsewhere the
  * words are an older frame's (jsc_code.h).
  */
-static void keep_jsc(const struct builder *builder, struct user_half *half)
+static void keep_jsc(struct builder *builder, struct user_half *half)
 {
 	const struct runtimes *runtimes = builder->window->runtimes;
 	const struct process_identity *identity = &half->process->identity;
@@ -450,14 +450,14 @@ static void keep_jsc(const struct builder *builder, struct user_half *half)
 		if (any && half->natives[native] == SPLICE_RUNTIME &&
 		    (address < any->interpreter_start || address >= any->interpreter_end))
 			continue;
-		half->kept[2 * count] = words[0];
-		half->kept[2 * count++ + 1] = words[1];
+		builder->kept[2 * count] = words[0];
+		builder->kept[2 * count++ + 1] = words[1];
 	}
-	half->script = half->kept;
+	half->script = builder->kept;
 	half->script_count = count;
 }
 
-static size_t splice_half(const struct builder *builder, struct user_half *half)
+static size_t splice_half(struct builder *builder, struct user_half *half)
 {
 	const struct counted *stack = half->stack;
 	struct splice_natives natives = {

@@ -839,14 +839,15 @@ bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t
 	struct entry *entry = find_entry(jit, identity);
 	struct code_place place;
 	enum frame_kind runtime;
+	bool is_wasm = entry && code_image_set_find(entry->images, address, &place);
 
-	if (!entry || !find_place(entry, address, &place)) {
+	if (!is_wasm && (!entry || !code_map_find(entry->map, address, &place))) {
 		metric_add(&jit_not_found, 1);
 		return false;
 	}
 	*ret_raw = place.name;
 	metric_add(&jit_found, 1);
-	if (code_image_set_find(entry->images, address, &place)) {
+	if (is_wasm) {
 		*ret = (struct code_name){ .kind = FRAME_WASM,
 					   .function = wasm_image_function(place.name) };
 		return true;

@@ -78,7 +78,7 @@ static enum script_code_result read_v8(struct v8_lines *lines, const struct scri
 	uint64_t address = item->address >> (layout.is_compressed & 1);
 
 	if (!item->is_place) {
-		layout.cage = layout.is_compressed ? SCRIPT_V8_CAGE(address) : 0;
+		v8_layout_note(&layout, item->address);
 		return v8_code_read(memory, &layout, lines, process_key(job), address, &item->code);
 	}
 	item->code.v8 = v8_optimized_read(memory, &layout, lines, process_key(job), item->address);

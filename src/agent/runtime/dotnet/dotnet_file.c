@@ -3,14 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/mem.h"
+#include "agent/runtime/text_search.h"
 
 #define VERSION_MARK "@(#)Version "
+#define VERSION_BYTES 32u
 #define VERSION_SEARCH_BYTES_MAX ((uint64_t)64 << 20)
-#define PIECE_BYTES 65536u
-#define OVERLAP_BYTES 64u
 
 /* "8.0.3026.36720": the third number is the patch, times a hundred, and more. */
 static bool take_version(const char *text, struct runtime_file *ret)
@@ -27,28 +25,30 @@ static bool take_version(const char *text, struct runtime_file *ret)
 	return true;
 }
 
+static bool look_for_version(void *context, const char *piece, size_t len, size_t own)
+{
+	const char *at = piece, *end = piece + len;
+
+	(void)own;
+	while ((at = memmem(at, (size_t)(end - at), VERSION_MARK, strlen(VERSION_MARK)))) {
+		char text[VERSION_BYTES + 1] = "";
+		size_t left = (size_t)(end - (at += strlen(VERSION_MARK)));
+
+		memcpy(text, at, left < VERSION_BYTES ? left : VERSION_BYTES);
+		if (take_version(text, context))
+			return true;
+	}
+	return false;
+}
+
 /* What the build left in its data: the only place that says the version. */
 static bool find_version(int fd, const struct elf_segment *segment, struct runtime_file *ret)
 {
-	char *piece = mem_calloc(PIECE_BYTES + OVERLAP_BYTES + 1, 1);
 	uint64_t bytes = segment->file_bytes;
-	bool found = false;
 
 	if (bytes > VERSION_SEARCH_BYTES_MAX)
 		bytes = VERSION_SEARCH_BYTES_MAX;
-	for (uint64_t at = 0; at < bytes && !found; at += PIECE_BYTES) {
-		ssize_t len = pread(fd, piece, PIECE_BYTES + OVERLAP_BYTES,
-				    (off_t)(segment->offset + at));
-		const char *mark;
-
-		if (len <= 0)
-			break;
-		piece[len] = '\0';
-		mark = memmem(piece, (size_t)len, VERSION_MARK, strlen(VERSION_MARK));
-		found = mark && take_version(mark + strlen(VERSION_MARK), ret);
-	}
-	free(piece);
-	return found;
+	return text_search(fd, segment->offset, bytes, look_for_version, ret);
 }
 
 void dotnet_file_read(const struct elf_exports *symbols, const struct elf_export *dac,

@@ -8,15 +8,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "agent/runtime/text_search.h"
 #include "codec/elf/elf.h"
 
 #define INTERPRETER_SECTION "__DATA,__jsc_opcodes"
 #define TEXT_SECTION ".rodata"
 #define MARK "bun-v"
 #define VERSION_BYTES 24u /* of text: "bun-v1.2.3" with what is behind */
-#define PIECE_BYTES 65536u
 
 /* From the kind of a function's executable on (JSType.h). */
 #define SCRIPT_BELOW 3
@@ -74,43 +73,30 @@ static bool take_version(struct search *search, const char *text)
 	return ++search->found == 2;
 }
 
-static bool search_piece(struct search *search, const char *piece, size_t len)
+static bool search_piece(void *context, const char *piece, size_t len, size_t own)
 {
 	const char *at = piece, *end = piece + len;
 
-	/* What begins behind is looked at as the next piece. */
-	while ((at = memmem(at, (size_t)(end - at), MARK, strlen(MARK))) &&
-	       at < piece + PIECE_BYTES) {
+	while ((at = memmem(at, (size_t)(end - at), MARK, strlen(MARK))) && at < piece + own) {
 		char text[VERSION_BYTES + 1] = "";
 		size_t left = (size_t)(end - at);
 
 		memcpy(text, at, left < VERSION_BYTES ? left : VERSION_BYTES);
-		if (take_version(search, text))
+		if (take_version(context, text))
 			return true;
 		at += strlen(MARK);
 	}
 	return false;
 }
 
-/* A piece is read with some bytes of the next one, which text at its end may go on in. */
 static bool find_version(int fd, const struct elf_section_info *section, uint16_t ret[3])
 {
 	struct search search = { 0 };
-	char piece[PIECE_BYTES + VERSION_BYTES];
 	uint64_t bytes = section->file_bytes;
 
 	if (bytes > JSC_FILE_SEARCHED_MAX)
 		bytes = JSC_FILE_SEARCHED_MAX;
-	for (uint64_t done = 0; done < bytes; done += PIECE_BYTES) {
-		size_t wanted = sizeof(piece);
-		ssize_t got;
-
-		if (wanted > bytes - done)
-			wanted = (size_t)(bytes - done);
-		got = pread(fd, piece, wanted, (off_t)(section->offset + done));
-		if (got < (ssize_t)wanted || search_piece(&search, piece, wanted))
-			break;
-	}
+	text_search(fd, section->offset, bytes, search_piece, &search);
 	memcpy(ret, search.version, sizeof(search.version));
 	return search.found && !search.differs;
 }

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "agent/runtime/text_search.h"
 
-#define BLOCK_BYTES ((size_t)256 << 10)
-#define OVERLAP_BYTES 64u /* longer than what is sought */
+#define TEXT_BYTES 64u /* longer than what is sought */
 #define SCOPE_CODE_BYTES 48u
 #define PROLOGUE_BYTES 32u
 #define TIME_CODE_BYTES 64u
@@ -41,7 +40,7 @@ static const struct known_version known_versions[] = {
 
 /* Text in the binary: "API20220829,NTS", "Zend Engine v4.2.36, Copyright". */
 struct texts {
-	char interface[OVERLAP_BYTES], engine[OVERLAP_BYTES];
+	char interface[TEXT_BYTES], engine[TEXT_BYTES];
 };
 
 static void take_text(const char *block, size_t len, const char *mark, char *ret)
@@ -50,27 +49,30 @@ static void take_text(const char *block, size_t len, const char *mark, char *ret
 	size_t left = found ? (size_t)(block + len - found) : 0;
 
 	if (found)
-		snprintf(ret, OVERLAP_BYTES, "%.*s", (int)(left < 40 ? left : 40), found);
+		snprintf(ret, TEXT_BYTES, "%.*s", (int)(left < 40 ? left : 40), found);
+}
+
+/* True if both are there. */
+static bool take_texts(void *context, const char *block, size_t len, size_t own)
+{
+	struct texts *texts = context;
+
+	(void)own;
+	take_text(block, len, "API20", texts->interface);
+	take_text(block, len, "Zend Engine v", texts->engine);
+	return *texts->interface && *texts->engine;
 }
 
 static void read_texts(const struct elf_exports *symbols, const struct elf_segment *segment,
 		       struct texts *ret)
 {
-	char *block = mem_new_array(char, BLOCK_BYTES);
 	uint64_t bytes = segment->file_bytes;
 
+	if (*ret->interface && *ret->engine)
+		return;
 	if (bytes > PHP_TEXT_BYTES_MAX)
 		bytes = PHP_TEXT_BYTES_MAX;
-	for (uint64_t at = 0; at < bytes && !(*ret->interface && *ret->engine);
-	     at += BLOCK_BYTES - OVERLAP_BYTES) {
-		size_t len = bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES;
-
-		if (!elf_exports_read(symbols, segment->address + at, block, len))
-			break;
-		take_text(block, len, "API20", ret->interface);
-		take_text(block, len, "Zend Engine v", ret->engine);
-	}
-	free(block);
+	text_search(symbols->fd, segment->offset, bytes, take_texts, ret);
 }
 
 /* Sets ret->version, or ret->problem. */

@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/runtime/text_search.h"
 #include "base/mem.h"
 
 #define CODE_BYTES_MIN ((uint64_t)16 << 20)
 #define NAMES_BYTES_MAX ((uint64_t)2 << 20)
-#define WINDOW_BYTES ((size_t)1 << 20)
-#define OVERLAP_BYTES 512u
 
 #define HEAD_VERSION_AT 16u
 #define HEAD_VERSION_BYTES 64u
@@ -94,65 +93,52 @@ bool v8_content_read_head(const uint8_t *bytes, size_t len, size_t at, struct v8
 	return false;
 }
 
-/* True where a window's search is done. */
-typedef bool look_f(const uint8_t *bytes, size_t len, struct v8_content *ret);
-
-static bool find_sentence(const uint8_t *bytes, size_t len, struct v8_content *ret)
+static bool find_sentence(void *context, const char *piece, size_t len, size_t own)
 {
-	(void)ret;
-	return memmem(bytes, len, SENTENCE, sizeof(SENTENCE) - 1);
+	(void)context;
+	(void)own;
+	return memmem(piece, len, SENTENCE, sizeof(SENTENCE) - 1);
 }
 
-static void find_snapshot(const uint8_t *bytes, size_t len, struct v8_content *ret)
+static void find_snapshot(const char *piece, size_t len, struct v8_content *ret)
 {
-	const uint8_t *at = bytes, *end = bytes + len;
+	const char *at = piece, *end = piece + len;
 
 	while (!ret->major && (at = memmem(at, (size_t)(end - at), MAGIC_HIGH, 2)) != NULL) {
-		if (at - bytes >= 2)
-			v8_content_read_head(bytes, len, (size_t)(at - bytes) - 2, ret);
+		if (at - piece >= 2)
+			v8_content_read_head((const uint8_t *)piece, len, (size_t)(at - piece) - 2,
+					     ret);
 		at++;
 	}
 }
 
-static bool find_rest(const uint8_t *bytes, size_t len, struct v8_content *ret)
+static bool find_rest(void *context, const char *piece, size_t len, size_t own)
 {
-	if (memmem(bytes, len, SENTENCE_OF_COMPRESSED, sizeof(SENTENCE_OF_COMPRESSED)))
+	struct v8_content *ret = context;
+
+	(void)own;
+	if (memmem(piece, len, SENTENCE_OF_COMPRESSED, sizeof(SENTENCE_OF_COMPRESSED)))
 		ret->is_compressed = true;
-	find_snapshot(bytes, len, ret);
+	find_snapshot(piece, len, ret);
 	return ret->is_compressed && ret->major;
 }
 
-/* In pieces that overlap, as far as `left` bytes go. */
-static bool search_segment(const struct elf_exports *symbols, const struct elf_segment *segment,
-			   look_f *look, uint8_t *window, uint64_t *left, struct v8_content *ret)
-{
-	uint64_t bytes = segment->file_bytes < *left ? segment->file_bytes : *left;
-
-	*left -= bytes;
-	for (uint64_t at = 0; at < bytes; at += WINDOW_BYTES - OVERLAP_BYTES) {
-		size_t len = bytes - at < WINDOW_BYTES ? (size_t)(bytes - at) : WINDOW_BYTES;
-
-		if (!elf_exports_read(symbols, segment->address + at, window, len))
-			return false;
-		if (look(window, len, ret))
-			return true;
-	}
-	return false;
-}
-
 /* In all that is no code. */
-static bool search(const struct elf_exports *symbols, look_f *look, struct v8_content *ret)
+static bool search(const struct elf_exports *symbols, text_search_f *look, struct v8_content *ret)
 {
 	const struct elf_info *info = symbols->info;
-	uint8_t *window = mem_new_array(uint8_t, WINDOW_BYTES);
 	uint64_t left = V8_CONTENT_BYTES_MAX;
 	bool found = false;
 
-	for (size_t i = 0; i < info->segments_count && !found; i++)
-		if (!info->segments[i].executable)
-			found = search_segment(symbols, &info->segments[i], look, window, &left,
-					       ret);
-	free(window);
+	for (size_t i = 0; i < info->segments_count && !found; i++) {
+		const struct elf_segment *segment = &info->segments[i];
+		uint64_t bytes = segment->file_bytes < left ? segment->file_bytes : left;
+
+		if (segment->executable)
+			continue;
+		left -= bytes;
+		found = text_search(symbols->fd, segment->offset, bytes, look, ret);
+	}
 	return found;
 }
 
