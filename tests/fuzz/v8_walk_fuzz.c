@@ -25,13 +25,15 @@ static uint64_t address_at(const uint8_t *data)
 	return BASE + (data[0] | (uint32_t)data[1] << 8);
 }
 
-static void walk_out(struct walk *walk, struct sample *sample, const uint8_t *data)
+static void walk_out(struct walk *walk, struct sample *sample,
+		     const struct script_v8_layout *layout, const uint8_t *data)
 {
 	uint32_t count = 0;
 
 	memset(walk, 0, sizeof(*walk));
 	walk_start(walk);
 	walk->has_v8 = walk->notes_places = walk->full = true;
+	walk->v8.layout = *layout;
 	walk->at = sample->kernel_count = data[8] & 3;
 	walk->pc = address_at(data);
 	walk->sp = address_at(data + 2);
@@ -47,21 +49,17 @@ static void walk_out(struct walk *walk, struct sample *sample, const uint8_t *da
 			abort();
 }
 
-static void take_functions(struct walk *walk, struct sample *sample, const uint8_t *data)
+static void take_functions(struct walk *walk, struct sample *sample,
+			   const struct script_v8_layout *layout)
 {
 	static struct script script;
 	uint32_t first = sample->kernel_count + sample->user_count;
 
 	memset(&script, 0, sizeof(script));
 	script.at = first;
-	script.process.v8 = (struct script_v8_layout){ .function = -16,
-						       .bytecode_array = -24,
-						       .bytecode_offset = data[9] & 1 ? -40 : -32,
-						       .shared = 8u * (data[10] & 7),
-						       .proof = 8u * (data[11] & 7),
-						       .is_compressed = data[9] >> 1 & 1 };
-	for (uint32_t i = 0; i < walk->places_count; i++)
-		script_v8_frame(&script, walk, i, sample);
+	script.process.v8 = *layout;
+	for (uint32_t i = 0; script_v8_frames(&script, walk, i, sample); i += SCRIPT_V8_STEPS)
+		continue;
 	if (script.at > SAMPLE_WORDS_MAX || script.at - first > 2 * walk->places_count)
 		abort();
 	for (uint32_t at = first; at < script.at; at += 2)
@@ -73,12 +71,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct walk walk;
 	static struct sample sample;
+	struct script_v8_layout layout;
 
 	if (size < HEAD_BYTES)
 		return 0;
 	image = data + HEAD_BYTES;
 	image_bytes = size - HEAD_BYTES;
-	walk_out(&walk, &sample, data);
-	take_functions(&walk, &sample, data);
+	layout = (struct script_v8_layout){ .function = -16,
+					    .bytecode_array = -24,
+					    .bytecode_offset = data[9] & 1 ? -40 : -32,
+					    .shared = 8u * (data[10] & 7),
+					    .proof = 8u * (data[11] & 7),
+					    .is_compressed = data[9] >> 1 & 1 };
+	walk_out(&walk, &sample, &layout, data);
+	take_functions(&walk, &sample, &layout);
 	return 0;
 }

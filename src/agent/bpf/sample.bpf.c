@@ -528,6 +528,7 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 		lua_prepare(walk, &process->lua);
 	}
 	walk->has_v8 = process->kind == SCRIPT_V8;
+	walk->v8.layout = process->v8;
 }
 
 /* The same for code of which there are lines, or Erlang's. */
@@ -633,12 +634,12 @@ static long next_script_frame(__u32 index, void *data)
 }
 
 /* bpf_loop callback. */
-static long next_v8_frame(__u32 index, void *data)
+static long next_v8_frames(__u32 index, void *data)
 {
 	struct scratch *scratch = *(struct scratch **)data;
 
-	script_v8_frame(&scratch->script, &scratch->walk, index, sample_at_hand(scratch));
-	return 0;
+	return !script_v8_frames(&scratch->script, &scratch->walk, index * SCRIPT_V8_STEPS,
+				 sample_at_hand(scratch));
 }
 
 /* bpf_loop callback. */
@@ -812,7 +813,7 @@ WALK_APART void take_javascript_frames(struct scratch *scratch)
 	struct sample *sample = sample_at_hand(scratch);
 
 	if (scratch->script.process.kind == SCRIPT_V8)
-		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
+		bpf_loop(WALK_PLACES_MAX / SCRIPT_V8_STEPS, next_v8_frames, &scratch, 0);
 	else
 		bpf_loop(scratch->walk.places_count, next_jsc_frame, &scratch, 0);
 	if (sample->user_end == STACK_GUESSED_POINTER)

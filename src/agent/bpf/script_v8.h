@@ -2,14 +2,12 @@
 /*
  * script_v8 - finds the functions of the frames of V8's generated code.
  *
- *   frame pointer -> JSFunction -> SharedFunctionInfo
+ *   walk_place -> JSFunction -> SharedFunctionInfo
  *
- * Such a frame is on the native walk, which noted its frame pointer (walk_place). Below that V8
- * keeps the function and, of interpreted ones, the place in its bytecode. The function may move at
- * the next collection of garbage, what it shares with other closures of its kind hardly ever does:
- * so the latter is sent, with a proof of what it was and the frame's number. Other generated code
- * (WebAssembly, regular expressions) has a number in the same place that says what its frame is,
- * which is sent as a mark.
+ * Such a frame is on the native walk, which noted its function (v8.h). The function may move at the
+ * next collection of garbage, what it shares with other closures of its kind hardly ever does: so
+ * the latter is sent, with a proof of what it was and the frame's number. Of other generated code
+ * the walk noted what its frame is, which is sent as a mark.
  *
  * Plain C, like script.h.
  */
@@ -18,44 +16,6 @@
 
 #include "agent/bpf/script.h"
 #include "agent/bpf/v8.h"
-
-#define SCRIPT_V8_CONTEXT (-8) /* from the frame pointer on: or the kind of a frame without one */
-#define SCRIPT_V8_SLOTS_MAX 128u
-#define SCRIPT_V8_KIND_MAX 256u /* of a frame, doubled */
-
-static __always_inline bool script_v8_is_object(__u64 word)
-{
-	return (word & 3) == 1 && word >> SCRIPT_PLACE_SHIFT == 0;
-}
-
-/* A word of what read_slots returns. */
-static __always_inline __u64 script_v8_slot(const struct script *script, const __u64 *slots,
-					    __s32 at)
-{
-	return script_word_of(slots, (__u32)(at - script->process.v8.bytecode_offset));
-}
-
-/* What is below a frame pointer; NULL = it cannot be read. */
-static __always_inline const __u64 *script_v8_read_slots(struct script *script, __u64 fp)
-{
-	__s32 lowest = script->process.v8.bytecode_offset;
-	__u32 bytes = (__u32)-lowest & (SCRIPT_V8_SLOTS_MAX - 8);
-	__u64 at = fp + (__s64)lowest;
-
-	if (!script_window_read(&script->frames, at, bytes, SCRIPT_OUTWARDS_IS_UP))
-		return NULL;
-	return script_window_at(&script->frames, at);
-}
-
-/* Where in its bytecode an interpreted function is; what other code has there is something else. */
-static __always_inline __u32 script_v8_position(const struct script *script, const __u64 *slots)
-{
-	__u64 array = script_v8_slot(script, slots, script->process.v8.bytecode_array);
-	__u64 offset = script_v8_slot(script, slots, script->process.v8.bytecode_offset);
-
-	return script_v8_is_object(array) && (__u32)offset == 0 ? (__u32)(offset >> 32)
-								: SCRIPT_V8_NO_POSITION;
-}
 
 /* What the closures of a function have in common, with its proof; more is 0 where it is none. */
 static __always_inline const struct script_seen *script_v8_shared(struct script *script,
@@ -70,7 +30,7 @@ static __always_inline const struct script_seen *script_v8_shared(struct script 
 		return seen;
 	if (layout->is_compressed)
 		shared = SCRIPT_V8_CAGE(function) | (__u32)shared;
-	if (!script_v8_is_object(shared) ||
+	if (!v8_is_object(shared) ||
 	    walk_read(script->proof, 8 * SCRIPT_V8_PROOF_WORDS, shared - 1 + layout->proof))
 		return seen;
 	shared = (shared - 1) << (layout->is_compressed & 1);
@@ -79,46 +39,38 @@ static __always_inline const struct script_seen *script_v8_shared(struct script 
 	return seen;
 }
 
-/* The function that a place of the walk runs. */
-static __always_inline void script_v8_function(struct script *script, struct sample *sample,
-					       __u32 place, __u64 function, __u32 position)
-{
-	const struct script_seen *seen;
+#define SCRIPT_V8_STEPS                                                                            \
+	8u /* frames in one go, at most: a call and its return cost as much as one */
 
-	if (!script_v8_is_object(function))
-		return;
-	seen = script_v8_shared(script, function);
-	if (seen->more)
-		script_put(script, sample, (__u64)place << SCRIPT_PLACE_SHIFT | seen->more,
-			   seen->proof << 32 | position);
-}
-
-/* The frame at a place of the walk, if it is one of a function. */
-static __always_inline void script_v8_frame(struct script *script, struct walk *walk, __u32 index,
-					    struct sample *sample)
+/* The frame at a place of the walk. */
+static __always_inline void script_v8_frame(struct script *script, const struct walk *walk,
+					    __u32 index, struct sample *sample)
 {
 	const struct walk_place *place = &walk->places[row_masked(index, WALK_PLACES_MAX - 1)];
-	__u32 number = place->at - sample->kernel_count;
-	__u64 context, function;
-	const __u64 *slots;
+	__u64 number = (__u64)(place->at - sample->kernel_count) << SCRIPT_PLACE_SHIFT;
+	const struct script_seen *seen;
 
-	if (place->is_entry) {
-		if (walk_interrupted(walk, V8_REGISTER_FUNCTION, &function))
-			script_v8_function(script, sample, number, function, SCRIPT_V8_NO_POSITION);
+	if (!v8_is_object(place->function)) {
+		script_put(script, sample, number | SCRIPT_IS_MARK, place->function >> 1);
 		return;
 	}
-	slots = script_v8_read_slots(script, place->fp);
-	if (!slots)
-		return;
-	context = script_v8_slot(script, slots, SCRIPT_V8_CONTEXT);
-	if (script_v8_is_object(context))
-		script_v8_function(script, sample, number,
-				   script_v8_slot(script, slots, script->process.v8.function),
-				   place->is_generated ? SCRIPT_V8_NO_POSITION
-						       : script_v8_position(script, slots));
-	else if (place->is_generated && context < SCRIPT_V8_KIND_MAX && !(context & 1))
-		script_put(script, sample, (__u64)number << SCRIPT_PLACE_SHIFT | SCRIPT_IS_MARK,
-			   context >> 1);
+	seen = script_v8_shared(script, place->function);
+	if (seen->more)
+		script_put(script, sample, number | seen->more,
+			   seen->proof << 32 | place->position);
+}
+
+/* The frames of some places from `first` on. False when there are no more. */
+static __always_inline bool script_v8_frames(struct script *script, const struct walk *walk,
+					     __u32 first, struct sample *sample)
+{
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < SCRIPT_V8_STEPS; i++) {
+		if (first + i >= walk->places_count)
+			return false;
+		script_v8_frame(script, walk, first + i, sample);
+	}
+	return true;
 }
 
 #endif

@@ -326,23 +326,26 @@ static __always_inline enum stack_end walk_arrive(struct walk *walk, bool is_ret
 	return STACK_ENDS;
 }
 
-static __always_inline void walk_note_place(struct walk *walk, __u64 fp, bool is_generated,
-					    bool is_entry)
+/* Of the frame at hand: its frame pointer, or its function and the position in that. */
+static __always_inline void walk_note_place(struct walk *walk, __u64 what, __u32 position)
 {
 	__u32 count = walk->places_count;
 	struct walk_place *place = &walk->places[row_masked(count, WALK_PLACES_MAX - 1)];
 
 	if (count >= WALK_PLACES_MAX)
 		return;
-	place->fp = fp;
+	place->fp = what;
 	place->at = walk->at - 1;
-	place->is_generated = is_generated;
-	place->is_entry = is_entry;
+	place->position = position;
 	walk->places_count = count + 1;
 }
 
+/* In v8.h, which whoever walks includes. */
+static void walk_note_v8(struct walk *walk, __u64 fp, bool is_generated);
+
 /* Leaves a frame that begins with "push %rbp; mov %rsp, %rbp": fp points at (caller's fp, pc). */
-WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end otherwise)
+static __always_inline enum stack_end walk_along_pointer(struct walk *walk,
+							 enum stack_end otherwise)
 {
 	__u64 fp = walk->fp;
 
@@ -358,15 +361,21 @@ WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end othe
 		return STACK_COMPLETE;
 	if (fp < walk->sp || fp - walk->sp > WALK_FRAME_BYTES_MAX || fp & 7)
 		return otherwise;
+	if (walk->has_v8) /* first: what it looks at lies below, and is read along with the pair */
+		walk_note_v8(walk, fp, otherwise == STACK_NO_FRAME_POINTER);
 	if (!walk_pair(walk, fp))
 		return otherwise;
-	if (walk->notes_places)
-		walk_note_place(walk, fp, otherwise == STACK_NO_FRAME_POINTER,
-				walk->has_v8 && walk->v8.is_entry);
+	if (walk->notes_places && !walk->has_v8)
+		walk_note_place(walk, fp, 0);
 	walk->cfa = fp + 16;
 	walk->bx_known = false;
 	walk->by_pointer++;
 	return walk_arrive(walk, true);
+}
+
+WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end otherwise)
+{
+	return walk_along_pointer(walk, otherwise);
 }
 
 /* True if an instruction that ends at `address` is a call: E8 disp32, or FF /2 of any length. */
@@ -797,7 +806,7 @@ WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 static enum stack_end walk_out_of_jvm(struct walk *walk);
 static enum stack_end walk_out_of_beam(struct walk *walk);
 static enum stack_end walk_out_of_lua(struct walk *walk);
-static enum stack_end walk_out_of_v8(struct walk *walk);
+static enum stack_end walk_along_v8(struct walk *walk, struct sample *sample);
 
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
@@ -822,7 +831,7 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 	case RANGE_UNKNOWN:
 		return walk_by_guess(walk, STACK_NO_MAPPINGS);
 	case RANGE_ANONYMOUS:
-		return walk->has_v8 ? walk_out_of_v8(walk) : walk_out_of_generated(walk);
+		return walk_out_of_generated(walk);
 	case RANGE_JVM:
 		return walk_out_of_jvm(walk);
 	default: /* no code, or generated just now */
@@ -889,6 +898,8 @@ static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sa
 	sample->frames[at] = walk->pc;
 	walk->at = at + 1;
 	walk->room--;
+	if (span->kind == RANGE_ANONYMOUS && walk->has_v8)
+		return walk_along_v8(walk, sample);
 	return walk_step(walk, span);
 }
 

@@ -72,10 +72,12 @@ struct walk_lua {
 	struct walk_lua_place places[WALK_LUA_PLACES];
 };
 
-/* The interrupted function of V8 (v8.h). */
+/* Frames of V8's generated code (v8.h). */
 struct walk_v8 {
-	__u64 code[4]; /* from pc on */
-	bool is_entry; /* it has its frame, but not its function in it yet */
+	struct script_v8_layout layout;
+	__u64 code[4]; /* of the interrupted function, from pc on */
+	bool is_entry; /* it has no frame, or a frame without its function, which is in a register
+			*/
 };
 
 #endif

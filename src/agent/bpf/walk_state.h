@@ -69,12 +69,15 @@ struct walk_memory {
 
 #define WALK_PLACES_MAX 512 /* a power of two */
 
-/* A frame that was left by its frame pointer, or one of V8's functions that has none yet. */
+/* A frame that was left by its frame pointer; in a process with V8, one that runs generated code.
+ */
 struct walk_place {
-	__u64 fp;
-	__u32 at; /* in sample.frames */
-	bool is_generated;
-	bool is_entry; /* the function is in a register: see v8.h */
+	union {
+		__u64 fp;
+		__u64 function; /* of V8's: an object, or what else the frame is (v8.h) */
+	};
+	__u32 at;	/* in sample.frames */
+	__u32 position; /* of V8's, in its bytecode; SCRIPT_V8_NO_POSITION */
 };
 
 /* The frame that a walk lacked a table or a list for first, for another walk from there on. */

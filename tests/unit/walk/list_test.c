@@ -24,7 +24,9 @@
 static struct space_head kept_head;
 static struct space_part kept_part;
 static struct binary_tables no_information;
-static uint64_t stack[64];
+#define STACK_WORDS 64
+#define WORDS_BELOW 8 /* the stack pointer */
+static uint64_t thread_stack[WORDS_BELOW + STACK_WORDS], *const stack = thread_stack + WORDS_BELOW;
 static bool has_part, has_answer;
 
 /* Code of a runtime, where the list says that there is some. */
@@ -38,16 +40,16 @@ static bool walk_ask(struct walk *walk);
 
 static inline long walk_read(void *to, __u32 bytes, __u64 address)
 {
-	uint64_t at = address - STACK;
+	uint64_t at = address - (STACK - 8 * WORDS_BELOW);
 
 	if (bytes <= sizeof(generated) && address >= GENERATED &&
 	    address - GENERATED <= sizeof(generated) - bytes) {
 		memcpy(to, generated + (address - GENERATED), bytes);
 		return 0;
 	}
-	if (at >= sizeof(stack) || bytes > sizeof(stack) - at)
+	if (at >= sizeof(thread_stack) || bytes > sizeof(thread_stack) - at)
 		return -1;
-	memcpy(to, (const char *)stack + at, bytes);
+	memcpy(to, (const char *)thread_stack + at, bytes);
 	return 0;
 }
 
@@ -74,10 +76,20 @@ static inline const __u8 *walk_chunk(const struct table_segment *segment, __u64 
 	return NULL;
 }
 
+/* What V8 has of a function. */
+#define OBJECT 0x100001ull
+#define CALLED 0x200001ull /* in the register of the interrupted function */
+#define OWN 0x300001ull	   /* in its frame */
+#define CALLER 0x400001ull
+#define POSITION 77u
+
 static inline long walk_read_registers(__u64 *to)
 {
-	(void)to;
-	return -1;
+	if (!is_v8)
+		return -1;
+	memset(to, 0, 8 * 21);
+	to[14] = CALLED; /* rdi */
+	return 0;
 }
 
 /* What is known of the generated code. */
@@ -114,7 +126,7 @@ static int set_up(void **state)
 	(void)state;
 	kept_head = (struct space_head){ .start_ns = 1, .parts = 1, .firsts = { CODE } };
 	kept_part = (struct space_part){ .start_ns = 1, .count = 1, .mappings = { code } };
-	memset(stack, 0, sizeof(stack));
+	memset(thread_stack, 0, sizeof(thread_stack));
 	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
 	has_answer = is_v8 = has_line = is_of_jitdump = is_framed = false;
@@ -134,6 +146,9 @@ static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
 	walk->fp = fp;
 	walk->full = true;
 	walk->has_v8 = walk->notes_places = is_v8;
+	walk->v8.layout = (struct script_v8_layout){ .function = -16,
+						     .bytecode_array = -32,
+						     .bytecode_offset = -40 };
 	walk->has_beam = beam_exit;
 	walk->beam.process.exit = beam_exit;
 	walk->has_code = has_line;
@@ -271,7 +286,7 @@ static void lay_out(const char bytes[4])
 {
 	memset(generated, 0x90, sizeof(generated));
 	memcpy(generated + 16, bytes, 4);
-	memset(stack, 0, sizeof(stack));
+	memset(thread_stack, 0, sizeof(thread_stack));
 }
 
 /* Where functions begin and end it is known, too, what the register is. */
@@ -374,7 +389,7 @@ static void the_end_of_a_stub_says_how_it_is_left(void **state)
 	(void)state;
 	kept_head.flags = SPACE_HAS_GENERATED;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		memset(stack, 0, sizeof(stack));
+		memset(thread_stack, 0, sizeof(thread_stack));
 		memcpy(generated, ends[i].code, sizeof(ends[i].code));
 		stack[ends[i].words] = CODE + 0x10;
 		if (ends[i].pops) /* of a chain, which ends there */
@@ -385,7 +400,7 @@ static void the_end_of_a_stub_says_how_it_is_left(void **state)
 		assert_int_equal(walk.by_table, 1);
 
 		/* The same as the caller of a function with frame pointers. */
-		memmove(stack + 2, stack, sizeof(stack) - 16);
+		memmove(stack + 2, stack, 8 * (STACK_WORDS - 2));
 		stack[0] = STACK + 8 * 34;
 		stack[1] = GENERATED;
 		if (ends[i].pops)
@@ -395,11 +410,20 @@ static void the_end_of_a_stub_says_how_it_is_left(void **state)
 		assert_int_equal(walk.by_table, 1);
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		memset(stack, 0, sizeof(stack));
+		memset(thread_stack, 0, sizeof(thread_stack));
 		memcpy(generated, others[i], sizeof(others[i]));
 		assert_int_equal(walk_from(&walk, GENERATED, 1), STACK_NO_FRAME_POINTER);
 		assert_int_equal(walk.by_table, 0);
 	}
+}
+
+/* What is below the frame pointer at a word of the stack. */
+static void put_slots(int at, uint64_t function)
+{
+	stack[at - 1] = OBJECT; /* the context */
+	stack[at - 2] = function;
+	stack[at - 4] = OBJECT; /* the bytecode */
+	stack[at - 5] = (uint64_t)POSITION << 32;
 }
 
 /* The register has a frame of its own only in the middle: the function stands where it is known. */
@@ -424,6 +448,7 @@ static void a_function_of_v8_is_left_where_it_begins_and_ends(void **state)
 	} places[] = { { 0, BEFORE }, { 8, BEFORE },  { 14, BEFORE }, { 15, PUSHED }, { 18, UNSET },
 		       { 19, UNSET }, { 20, INSIDE }, { 21, INSIDE }, { 28, INSIDE }, { 29, AFTER },
 		       { 33, AFTER }, { 35, AFTER },  { 38, AFTER } };
+	uint64_t wanted;
 	struct walk walk;
 
 	(void)state;
@@ -435,21 +460,56 @@ static void a_function_of_v8_is_left_where_it_begins_and_ends(void **state)
 		bool has_frame = where == UNSET || where == INSIDE;
 		unsigned frame = where == PUSHED || has_frame;
 
-		memset(stack, 0, sizeof(stack));
+		memset(thread_stack, 0, sizeof(thread_stack));
 		stack[0] = frame ? STACK + 8 * 32 : 0;
 		stack[frame] = CODE + 0x10; /* the caller, whose frame ends the chain */
 		stack[33] = CODE + 0x20;
+		put_slots(where == AFTER ? -1 : 0, OWN);
+		put_slots(32, CALLER);
 		walk_from(&walk, GENERATED + places[i].at, has_frame ? STACK : STACK + 8 * 32);
 		assert_int_equal(walk.at, 3);
+		wanted = where == INSIDE || where == AFTER ? OWN : CALLED;
 		assert_int_equal(walk.places[0].at, 0);
-		assert_int_equal(walk.places[0].is_entry,
-				 where == BEFORE || where == PUSHED || where == UNSET);
-		if (where == AFTER)
-			assert_int_equal(walk.places[0].fp, STACK - 8);
-		/* The caller's own frame is noted for the caller. */
+		assert_int_equal(walk.places[0].function, wanted);
+		assert_int_equal(walk.places[0].position, SCRIPT_V8_NO_POSITION);
+		/* The caller is interpreted: its own frame is noted for it. */
 		assert_int_equal(walk.places_count, 2);
-		assert_int_equal(walk.places[1].fp, STACK + 8 * 32);
+		assert_int_equal(walk.places[1].function, CALLER);
+		assert_int_equal(walk.places[1].position, POSITION);
 		assert_int_equal(walk.places[1].at, 1);
+	}
+}
+
+/* More of them than are left in one go; one is no function, and of one the slots are something
+ * else. */
+static void functions_of_v8_that_call_one_another_are_noted(void **state)
+{
+	enum { FRAMES = 14, REGEXP = 5, OTHER = 7, KIND = 16 };
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	is_v8 = true;
+	for (unsigned i = 0; i < FRAMES; i++) {
+		stack[4 * i] = i + 1 < FRAMES ? STACK + 8 * (4 * i + 4) : 0;
+		stack[4 * i + 1] = i + 1 < FRAMES ? GENERATED + 0x10 : 0;
+		stack[4 * (int)i - 1] = i == REGEXP ? 2 * KIND : i == OTHER ? 2 * KIND + 3 : OBJECT;
+		stack[4 * (int)i - 2] = OWN + 16 * i;
+	}
+	kept_part.count = 2;
+	kept_part.mappings[1] =
+		(struct space_mapping){ .start = GENERATED, .end = GENERATED + 0x1000 };
+	assert_int_equal(walk_from(&walk, GENERATED, STACK), STACK_GUESSED_POINTER);
+	assert_int_equal(walk.at, FRAMES);
+	assert_int_equal(walk.room, SAMPLE_USER_FRAMES_MAX - FRAMES);
+	assert_int_equal(walk.places_count, FRAMES - 1);
+	for (unsigned i = 0, place = 0; i < FRAMES; i++) {
+		if (i == OTHER)
+			continue;
+		assert_int_equal(walk.places[place].at, i);
+		assert_int_equal(walk.places[place].function,
+				 i == REGEXP ? 2 * KIND : OWN + 16 * i);
+		place++;
 	}
 }
 
@@ -464,10 +524,12 @@ static void code_without_information_returns_to_what_called_it(void **state)
 	generated[11] = 0xe8; /* call; of the size of the displacement, it ends at 16 */
 	stack[0] = GENERATED + 16;
 	stack[33] = CODE + 0x20;
+	put_slots(32, CALLER);
 	walk_from(&walk, CODE + 0x100, STACK + 8 * 32);
 	assert_int_equal(walk.at, 3);
 	assert_int_equal(walk.places_count, 1);
-	assert_int_equal(walk.places[0].fp, STACK + 8 * 32);
+	assert_int_equal(walk.places[0].function, CALLER);
+	assert_int_equal(walk.places[0].position, SCRIPT_V8_NO_POSITION);
 	assert_int_equal(walk.places[0].at, 1);
 }
 
@@ -520,6 +582,7 @@ int main(void)
 		cmocka_unit_test_setup(code_without_information_returns_to_what_called_it, set_up),
 		cmocka_unit_test_setup(code_that_modules_share_returns_to_its_caller, set_up),
 		cmocka_unit_test_setup(a_function_of_v8_is_left_where_it_begins_and_ends, set_up),
+		cmocka_unit_test_setup(functions_of_v8_that_call_one_another_are_noted, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
