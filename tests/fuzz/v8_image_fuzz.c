@@ -119,9 +119,9 @@ static void check_bytes(const uint8_t *data, size_t size)
 				abort();
 	}
 	for (uint32_t form = 0; size >= V8_SAFEPOINTS_HEAD_BYTES && form < 3; form++)
-		if (v8_safepoints_open(data, form, &points) &&
+		if (v8_safepoints_open(data, form, &points) && data[1] < points.count &&
 		    v8_safepoints_bytes(&points) <= size - V8_SAFEPOINTS_HEAD_BYTES &&
-		    v8_safepoints_find(&points, data + V8_SAFEPOINTS_HEAD_BYTES, data[1], &point) &&
+		    v8_safepoints_get(&points, data + V8_SAFEPOINTS_HEAD_BYTES, data[1], &point) &&
 		    (point.exit > INT32_MAX || point.exit_at > INT32_MAX))
 			abort();
 	for (size_t at = 0; at < size; at++)

@@ -367,10 +367,12 @@ size_t script_v8_frames(struct tables *tables, const struct runtimes *runtimes,
 	for (size_t i = 0; i < place->count; i++) {
 		if (i == 1 && place->is_cut)
 			ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_TOO_DEEP);
+		if (i == place->sure)
+			ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_UNSURE);
 		count += v8_function_frame(tables, runtimes, identity, &place->functions[i],
 					   &ret[count]);
 	}
-	if (place->is_unsure)
+	if (place->sure == place->count)
 		ret[count++] = cut_frame(tables, SCRIPT_V8, SCRIPT_UNSURE);
 	return count;
 }

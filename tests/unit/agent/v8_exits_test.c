@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where calls return to in optimized code, and what is inlined there: bytes out of Deno 2.9. */
+/*
+ * Where calls return to in optimized code, what is checked around an instruction, and what is
+ * inlined there. Tables are bytes out of Deno 2.9.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "agent/runtime/v8/v8_exits.h"
 #include "agent/runtime/v8/v8_safepoints.h"
 #include "agent/runtime/v8/v8_translation.h"
 
@@ -140,13 +144,15 @@ static void exits_are_those_of_the_places_that_calls_return_to(void **state)
 	assert_false(v8_safepoints_open(points, 0, &table));
 	assert_true(v8_safepoints_open(points, 1, &table));
 	assert_int_equal(v8_safepoints_bytes(&table), sizeof(points) - V8_SAFEPOINTS_HEAD_BYTES);
-	assert_true(v8_safepoints_find(&table, entries, 860, &point));
+	assert_int_equal(table.count, 8);
+	assert_true(v8_safepoints_get(&table, entries, 2, &point));
+	assert_int_equal(point.place, 860);
 	assert_int_equal(point.exit, 10);
 	assert_int_equal(point.exit_at, 2265);
-	assert_true(v8_safepoints_find(&table, entries, 0x864, &point));
+	assert_true(v8_safepoints_get(&table, entries, 6, &point));
+	assert_int_equal(point.place, 0x864);
 	assert_int_equal(point.exit, 12);
-	assert_false(v8_safepoints_find(&table, entries, 861, &point));
-	assert_false(v8_safepoints_find(&table, entries, 0x6b0, &point)); /* without an exit */
+	assert_false(v8_safepoints_get(&table, entries, 4, &point)); /* without an exit */
 	/* The form without the first number. */
 	assert_true(v8_safepoints_open(points + 4, 0, &table));
 }
@@ -168,6 +174,193 @@ static void tables_of_another_form_are_refused(void **state)
 	assert_false(v8_safepoints_open(head, 1, &table));
 }
 
+/* ---- exits ---- */
+
+#define NUMBER(value) ((uint64_t)(uint32_t)(value) << 32)
+#define HEAD_WORDS 2
+#define FIRST_EXIT 6 /* among the elements */
+#define CODE_AT 0x1c0u
+
+/* An array: the code of the exits is behind the code; three are of checks, two of calls. */
+static uint64_t deoptimization[] = {
+	0,
+	NUMBER(21), /* elements */
+	0,
+	0,
+	0,
+	NUMBER(CODE_AT),
+	NUMBER(3),
+	NUMBER(2), /* ... the exits: */
+	NUMBER(1),
+	NUMBER(10),
+	NUMBER(-1), /* */
+	NUMBER(1),
+	NUMBER(11),
+	NUMBER(-1), /* */
+	NUMBER(1),
+	NUMBER(12),
+	NUMBER(-1), /* */
+	NUMBER(1),
+	NUMBER(20),
+	NUMBER(0x150), /* */
+	NUMBER(1),
+	NUMBER(21),
+	NUMBER(0x170), /* */
+};
+
+static const struct v8_layout layout = { .data_inlinings = 2 };
+static uint8_t code[0x1d4 + V8_SAFEPOINTS_HEAD_BYTES];
+
+static bool read_own(void *context, uint64_t address, void *to, size_t len)
+{
+	(void)context;
+	memcpy(to, (const void *)(uintptr_t)address, len);
+	return true;
+}
+
+static const struct memory_reader own_memory = { .read = read_own };
+
+static struct v8_exits_source source_of_exits(void)
+{
+	return (struct v8_exits_source){ .memory = &own_memory,
+					 .layout = &layout,
+					 .data = (uint64_t)(uintptr_t)deoptimization + 1,
+					 .start = (uint64_t)(uintptr_t)code,
+					 .size = 0x1d4 };
+}
+
+static void jump(size_t at, uint8_t condition, size_t target)
+{
+	size_t bytes = condition ? 6 : 5;
+	int32_t distance = (int32_t)(target - (at + bytes));
+
+	code[at] = condition ? 0x0f : 0xe9;
+	if (condition)
+		code[at + 1] = condition;
+	memcpy(code + at + bytes - 4, &distance, 4);
+}
+
+static void make_code(void)
+{
+	memset(code, 0x90, sizeof(code));
+	jump(0x10, 0x80, CODE_AT);     /* the first exit */
+	jump(0x18, 0x80, CODE_AT + 2); /* none: in the middle of one */
+	jump(0x60, 0x84, 0x40);	       /* a loop, of which each turn looks ... */
+	jump(0x66, 0, 0x140);	       /* ... whether it is interrupted */
+	jump(0x158, 0, 0x40);	       /* the slow part goes on with it */
+	jump(0x90, 0x8f, CODE_AT + 4);
+	jump(0xa0, 0x86, 0x160); /* a slow part of another form */
+	jump(0x174, 0, 0xa6);
+	jump(0xb0, 0x84, 0x180); /* no slow part: nothing is called there */
+	jump(0x190, 0, 0xb6);
+}
+
+static void calls_have_exits_where_they_return_to(void **state)
+{
+	struct v8_exits_source source = source_of_exits();
+	struct v8_exits exits;
+	uint32_t translation;
+
+	(void)state;
+	make_code();
+	assert_true(v8_exits_read(&source, &exits));
+	assert_true(v8_exits_find_call(&exits, 0x150, &translation));
+	assert_int_equal(translation, 20);
+	assert_true(v8_exits_find_call(&exits, 0x16f, &translation));
+	assert_int_equal(translation, 21);
+	assert_false(v8_exits_find_call(&exits, 0x151, &translation));
+	assert_false(v8_exits_find_call(&exits, UINT64_MAX, &translation));
+	v8_exits_free(&exits);
+}
+
+static void an_instruction_is_between_two_checks_of_its_loop(void **state)
+{
+	static const struct {
+		size_t at, count;
+		uint32_t translations[V8_CHECKS_NEAR];
+	} wanted[] = {
+		{ 0x00, 1, { 10 } },	 /* nothing is before it */
+		{ 0x10, 1, { 10 } },	 /* the check itself comes */
+		{ 0x20, 2, { 20, 10 } }, /* the next one is that of the loop */
+		{ 0x40, 1, { 20 } },	 /* in the loop, in which there is one alone */
+		{ 0x5c, 1, { 20 } },	 /* */
+		{ 0x66, 1, { 20 } },	 /* */
+		{ 0x70, 2, { 11, 20 } }, /* */
+		{ 0x98, 2, { 21, 11 } }, /* */
+		{ 0xc0, 1, { 21 } },	 /* none comes */
+		{ sizeof(code), 0, { 0 } },
+	};
+	struct v8_exits_source source = source_of_exits();
+	uint32_t found[V8_CHECKS_NEAR];
+	struct v8_exits exits;
+
+	(void)state;
+	make_code();
+	assert_true(v8_exits_read(&source, &exits));
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		size_t len = i + 1 < sizeof(wanted) / sizeof(wanted[0]) ? source.size : 0;
+
+		assert_int_equal(v8_exits_find_checks(&exits, code, len, wanted[i].at, found),
+				 wanted[i].count);
+		for (size_t k = 0; k < wanted[i].count; k++)
+			assert_int_equal(found[k], wanted[i].translations[k]);
+	}
+	v8_exits_free(&exits);
+}
+
+/* The inner loop counts, though the outer one's check is next in memory. */
+static void of_loops_in_loops_the_inner_one_counts(void **state)
+{
+	struct v8_exits_source source = source_of_exits();
+	uint32_t found[V8_CHECKS_NEAR];
+	struct v8_exits exits;
+
+	(void)state;
+	make_code();
+	jump(0x70, 0, 0x160); /* the outer loop begins before the other, and ends behind it */
+	jump(0x174, 0, 0x14);
+	assert_true(v8_exits_read(&source, &exits));
+	assert_int_equal(v8_exits_find_checks(&exits, code, source.size, 0x50, found), 1);
+	assert_int_equal(found[0], 20);
+	assert_int_equal(v8_exits_find_checks(&exits, code, source.size, 0x30, found), 1);
+	assert_int_equal(found[0], 20); /* in the outer one: the next is that of the inner */
+	assert_int_equal(v8_exits_find_checks(&exits, code, source.size, 0x6c, found), 2);
+	assert_int_equal(found[0], 21);
+	assert_int_equal(found[1], 20);
+	v8_exits_free(&exits);
+}
+
+static void data_that_do_not_fit_have_no_exits(void **state)
+{
+	static const struct {
+		size_t element;
+		uint64_t value;
+	} wrong[] = {
+		{ 3, NUMBER(0x1000) }, /* behind the code */
+		{ 4, NUMBER(6) },      /* more checks than exits */
+		{ 4, NUMBER(-1) },
+		{ 4, 3 }, /* no number */
+	};
+	struct v8_exits_source source = source_of_exits();
+	struct v8_exits exits;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		uint64_t *element = &deoptimization[HEAD_WORDS + wrong[i].element], was = *element;
+
+		*element = wrong[i].value;
+		assert_false(v8_exits_read(&source, &exits));
+		*element = was;
+	}
+	deoptimization[1] = NUMBER(FIRST_EXIT + 2); /* not even one */
+	assert_false(v8_exits_read(&source, &exits));
+	deoptimization[1] = NUMBER(INT32_MAX);
+	assert_false(v8_exits_read(&source, &exits));
+	deoptimization[1] = NUMBER(21);
+	assert_true(v8_exits_read(&source, &exits));
+	v8_exits_free(&exits);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +372,10 @@ int main(void)
 		cmocka_unit_test(what_is_no_translation_has_no_functions),
 		cmocka_unit_test(exits_are_those_of_the_places_that_calls_return_to),
 		cmocka_unit_test(tables_of_another_form_are_refused),
+		cmocka_unit_test(calls_have_exits_where_they_return_to),
+		cmocka_unit_test(an_instruction_is_between_two_checks_of_its_loop),
+		cmocka_unit_test(of_loops_in_loops_the_inner_one_counts),
+		cmocka_unit_test(data_that_do_not_fit_have_no_exits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

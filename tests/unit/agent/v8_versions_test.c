@@ -331,7 +331,7 @@ static void where_something_is_called_inlined_functions_are_known(void **state)
 		assert_int_equal(place->count, 2);
 		assert_int_equal(place->functions[0].shared, noted(made.outer));
 		assert_int_equal(place->functions[1].shared, noted(made.inner));
-		assert_false(place->is_unsure);
+		assert_true(place->sure == V8_ALL_SURE);
 		free(place);
 	}
 }
@@ -348,13 +348,53 @@ static void elsewhere_functions_may_be_missing(void **state)
 		place = place_of(&made, RETURN_AT + 5);
 		assert_int_equal(place->count, 1);
 		assert_int_equal(place->functions[0].shared, noted(made.outer));
-		assert_true(place->is_unsure);
+		assert_int_equal(place->sure, 1);
 		free(place);
 		start(i);
 		made = make_code(0, RETURN_AT);
 		place = place_of(&made, RETURN_AT + 5);
 		assert_int_equal(place->count, 1);
-		assert_false(place->is_unsure); /* nothing is inlined */
+		assert_true(place->sure == V8_ALL_SURE); /* nothing is inlined */
+		free(place);
+	}
+}
+
+/* One of 4 bytes behind it. */
+static void put_distance(size_t at, size_t target)
+{
+	int32_t distance = (int32_t)(target - (at + sizeof(distance)));
+
+	put(at, &distance, sizeof(distance));
+}
+
+/* A check is left where outer runs, and a loop is interrupted where inner does. */
+static void elsewhere_checks_let_functions_be_guessed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct v8_place *place;
+		struct made made;
+		size_t code;
+
+		start(i);
+		made = make_code(16, 46);
+		code = made.start - BASE;
+		put(code + 30, "\x0f\x84", 2);
+		put_distance(code + 32, code + 60);
+		place = place_of(&made, 26);
+		assert_int_equal(place->count, 1);
+		assert_int_equal(place->functions[0].shared, noted(made.outer));
+		assert_int_equal(place->sure, 0); /* who runs is a guess, though it has called */
+		free(place);
+		put(code + 30, "\xe9", 1);
+		put_distance(code + 31, code + 40);
+		put(code + 48, "\xe9", 1);
+		put_distance(code + 49, code + 24);
+		place = place_of(&made, 26);
+		assert_int_equal(place->count, 2);
+		assert_int_equal(place->functions[0].shared, noted(made.outer));
+		assert_int_equal(place->functions[1].shared, noted(made.inner));
+		assert_int_equal(place->sure, 1);
 		free(place);
 	}
 }
@@ -374,7 +414,7 @@ static void without_positions_calls_tell_of_nodejs_too(void **state)
 	assert_int_equal(place->functions[1].shared, noted(made.inner));
 	free(place);
 	place = place_of(&made, RETURN_AT + 5);
-	assert_true(place->count == 1 && place->is_unsure);
+	assert_true(place->count == 1 && place->sure == 1);
 	free(place);
 }
 
@@ -388,7 +428,7 @@ static void a_translation_of_other_code_is_not_believed(void **state)
 	layout.translation_codes = 0;
 	made = make_code(16, RETURN_AT);
 	place = place_of(&made, RETURN_AT);
-	assert_true(place->count == 1 && place->is_unsure);
+	assert_true(place->count == 1 && place->sure == 1);
 	free(place);
 	start(false);
 	made = make_code(16, RETURN_AT);
@@ -396,7 +436,7 @@ static void a_translation_of_other_code_is_not_believed(void **state)
 		if (!memcmp(image + i, translations, sizeof(translations)))
 			image[i + 15] = 0; /* its outermost function is the other one */
 	place = place_of(&made, RETURN_AT);
-	assert_true(place->count == 1 && place->is_unsure);
+	assert_true(place->count == 1 && place->sure == 1);
 	free(place);
 }
 
@@ -424,6 +464,7 @@ int main(void)
 		cmocka_unit_test(sources_in_typescript_have_no_lines),
 		cmocka_unit_test(where_something_is_called_inlined_functions_are_known),
 		cmocka_unit_test(elsewhere_functions_may_be_missing),
+		cmocka_unit_test(elsewhere_checks_let_functions_be_guessed),
 		cmocka_unit_test(without_positions_calls_tell_of_nodejs_too),
 		cmocka_unit_test(a_translation_of_other_code_is_not_believed),
 		cmocka_unit_test(only_versions_that_were_seen_are_known),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/bpf/script_proof.h"
-#include "agent/runtime/v8/v8_safepoints.h"
+#include "agent/runtime/v8/v8_exits.h"
 #include "agent/runtime/v8/v8_text.h"
 #include "agent/runtime/v8/v8_translation.h"
 #include "agent/runtime/v8/v8_types.h"
@@ -15,7 +15,6 @@
 #define INSTRUCTIONS_ALIGNMENT 32u /* at least, of the first one */
 #define WINDOW_BYTES 4096u
 #define POSITIONS_BYTES_MAX (1u << 20)
-#define ARRAY_HEAD_WORDS 2u /* map, length */
 
 /* A word that may be weak points at the same object. */
 #define WEAK 2u
@@ -39,40 +38,12 @@ struct optimized {
 	const struct v8_layout *layout;
 	uint64_t start, size;
 	uint64_t data, positions, function, literals, inlinings; /* words */
-	uint32_t literals_count, inlinings_count, exits_count;
+	uint32_t literals_count, inlinings_count;
 };
 
 static bool read_word(const struct optimized *code, uint64_t address, uint64_t *ret)
 {
 	return v8_word_read(code->memory, code->layout, address, ret);
-}
-
-/* What is behind the head of an array. */
-static uint64_t content_of(const struct optimized *code, uint64_t array)
-{
-	return array - 1 + (uint64_t)ARRAY_HEAD_WORDS * v8_word_bytes(code->layout);
-}
-
-/* How many elements, or bytes, an array has that a word points at. */
-static bool read_length(const struct optimized *code, uint64_t array, uint32_t *ret)
-{
-	uint64_t at = array - 1 + v8_word_bytes(code->layout), length;
-
-	if (!v8_is_object(array))
-		return false;
-	if (code->layout->are_lengths_raw)
-		return memory_read(code->memory, at, ret, sizeof(*ret)) && *ret <= INT32_MAX;
-	if (!read_word(code, at, &length) || (uint32_t)length != 0 || length >> 32 > INT32_MAX)
-		return false;
-	*ret = (uint32_t)(length >> 32);
-	return true;
-}
-
-static bool read_element(const struct optimized *code, uint64_t array, uint32_t index,
-			 uint64_t *ret)
-{
-	return read_word(
-		code, content_of(code, array) + (uint64_t)index * v8_word_bytes(code->layout), ret);
 }
 
 /* True if `at` is the head of the code that `address` lies in. */
@@ -144,10 +115,14 @@ static bool read_data(struct optimized *code, uint64_t data)
 	uint32_t count, bytes;
 
 	code->data = data;
-	if (!read_length(code, data, &count) || count <= layout->data_inlinings ||
-	    !read_element(code, data, layout->data_literals, &code->literals) ||
-	    !read_element(code, data, layout->data_function, &code->function) ||
-	    !read_element(code, data, layout->data_inlinings, &code->inlinings))
+	if (!v8_array_length(code->memory, code->layout, data, &count) ||
+	    count <= layout->data_inlinings ||
+	    !v8_array_read(code->memory, code->layout, data, layout->data_literals,
+			   &code->literals) ||
+	    !v8_array_read(code->memory, code->layout, data, layout->data_function,
+			   &code->function) ||
+	    !v8_array_read(code->memory, code->layout, data, layout->data_inlinings,
+			   &code->inlinings))
 		return false;
 	if (layout->is_function_wrapped &&
 	    (!v8_is_object(code->function) ||
@@ -155,8 +130,8 @@ static bool read_data(struct optimized *code, uint64_t data)
 		return false;
 	if (!v8_types_find(code->memory, &code->own, code->function))
 		return false;
-	if (!read_length(code, code->literals, &code->literals_count) ||
-	    !read_length(code, code->inlinings, &bytes))
+	if (!v8_array_length(code->memory, code->layout, code->literals, &code->literals_count) ||
+	    !v8_array_length(code->memory, code->layout, code->inlinings, &bytes))
 		return false;
 	code->inlinings_count = bytes / (uint32_t)sizeof(struct inlining);
 	return true;
@@ -198,10 +173,12 @@ static bool find_position(const struct optimized *code, uint64_t offset, uint64_
 	uint8_t *bytes;
 	bool found;
 
-	if (!read_length(code, code->positions, &len) || !len || len > POSITIONS_BYTES_MAX)
+	if (!v8_array_length(code->memory, code->layout, code->positions, &len) || !len ||
+	    len > POSITIONS_BYTES_MAX)
 		return false;
 	bytes = mem_new_array(uint8_t, len);
-	found = memory_read(code->memory, content_of(code, code->positions), bytes, len) &&
+	found = memory_read(code->memory, v8_array_content(code->layout, code->positions), bytes,
+			    len) &&
 		search_positions(bytes, len, code->layout->position_marks, offset, ret);
 	free(bytes);
 	return found;
@@ -215,7 +192,7 @@ static bool find_inlined_function(const struct optimized *code, int32_t literal,
 		return true;
 	}
 	if (literal < 0 || (uint32_t)literal >= code->literals_count ||
-	    !read_element(code, code->literals, (uint32_t)literal, ret))
+	    !v8_array_read(code->memory, code->layout, code->literals, (uint32_t)literal, ret))
 		return false;
 	*ret &= ~(uint64_t)WEAK;
 	return v8_type(code->memory, code->layout, *ret) == code->layout->type_shared;
@@ -224,7 +201,7 @@ static bool find_inlined_function(const struct optimized *code, int32_t literal,
 static bool find_inlining(const struct optimized *code, uint32_t number, struct inlining *ret,
 			  uint64_t *ret_function)
 {
-	uint64_t at = content_of(code, code->inlinings);
+	uint64_t at = v8_array_content(code->layout, code->inlinings);
 
 	return number && number <= code->inlinings_count &&
 	       memory_read(code->memory, at + (number - 1ull) * sizeof(*ret), ret, sizeof(*ret)) &&
@@ -276,89 +253,6 @@ static size_t collect(const struct optimized *code, struct v8_lines *lines, uint
 		       : 0;
 }
 
-/* In the deoptimization data, behind the inlinings: the exits, places where the code is left. */
-#define DATA_TO_EXITS 4u
-#define EXIT_WORDS 3u /* where that is in bytecode, in the translations, in the code */
-#define EXITS_MAX (1u << 14)
-
-/* A number of an exit. */
-static bool read_exit(const struct optimized *code, uint32_t number, uint32_t word, uint32_t *ret)
-{
-	uint32_t first = code->layout->data_inlinings + DATA_TO_EXITS;
-	uint64_t value;
-
-	if (number >= code->exits_count ||
-	    !read_element(code, code->data, first + number * EXIT_WORDS + word, &value) ||
-	    (uint32_t)value != 0)
-		return false;
-	*ret = (uint32_t)(value >> 32);
-	return true;
-}
-
-/* TurboFan's exits say themselves where calls return to. */
-static bool find_exit(const struct optimized *code, uint32_t place, uint32_t *ret)
-{
-	uint32_t at;
-
-	for (*ret = 0; *ret < code->exits_count; (*ret)++) {
-		if (!read_exit(code, *ret, 2, &at))
-			return false;
-		if (at == place)
-			return true;
-	}
-	return false;
-}
-
-static bool find_in_safepoints(const struct optimized *code, const struct v8_safepoints *points,
-			       uint32_t place, uint32_t *ret)
-{
-	uint64_t entries_at = code->start + code->size + V8_SAFEPOINTS_HEAD_BYTES;
-	size_t bytes = v8_safepoints_bytes(points);
-	uint8_t *entries = mem_new_array(uint8_t, bytes + 1);
-	struct v8_safepoint point;
-	uint32_t at;
-	bool found;
-
-	found = memory_read(code->memory, entries_at, entries, bytes) &&
-		v8_safepoints_find(points, entries, place, &point) &&
-		read_exit(code, point.exit, 2, &at) && at == point.exit_at;
-	*ret = found ? point.exit : 0;
-	free(entries);
-	return found;
-}
-
-/* Maglev's do so in a table behind the code. */
-static bool find_safepoint(const struct optimized *code, uint32_t place, uint32_t *ret)
-{
-	uint8_t head[V8_SAFEPOINTS_HEAD_BYTES];
-	struct v8_safepoints points;
-
-	if (!memory_read(code->memory, code->start + code->size, head, sizeof(head)))
-		return false;
-	for (uint32_t form = 0; form < V8_SAFEPOINTS_FORMS; form++)
-		if (v8_safepoints_open(head, form, &points) &&
-		    find_in_safepoints(code, &points, place, ret))
-			return true;
-	return false;
-}
-
-/* True if there is a call that returns to an offset, which may be that of its last byte. */
-static bool find_call(struct optimized *code, uint64_t offset, uint32_t *ret_translation)
-{
-	uint32_t first = code->layout->data_inlinings + DATA_TO_EXITS, count, number;
-
-	if (!read_length(code, code->data, &count) || count < first || offset >= INT32_MAX)
-		return false;
-	code->exits_count = (count - first) / EXIT_WORDS;
-	if (code->exits_count > EXITS_MAX)
-		return false;
-	for (uint32_t after = 0; after < 2; after++)
-		if (find_exit(code, (uint32_t)offset + after, &number) ||
-		    find_safepoint(code, (uint32_t)offset + after, &number))
-			return read_exit(code, number, 1, ret_translation);
-	return false;
-}
-
 /* The translations are the first element of the deoptimization data. */
 static size_t read_translation(const struct optimized *code, uint32_t at,
 			       uint32_t ret[V8_INLINED_MAX])
@@ -368,31 +262,28 @@ static size_t read_translation(const struct optimized *code, uint32_t at,
 	uint8_t *bytes;
 	uint32_t len;
 
-	if (!code->layout->translation_codes || !read_element(code, code->data, 0, &translations) ||
-	    !read_length(code, translations, &len) || !len || len > POSITIONS_BYTES_MAX)
+	if (!code->layout->translation_codes ||
+	    !v8_array_read(code->memory, code->layout, code->data, 0, &translations) ||
+	    !v8_array_length(code->memory, code->layout, translations, &len) || !len ||
+	    len > POSITIONS_BYTES_MAX)
 		return 0;
 	bytes = mem_new_array(uint8_t, len);
-	if (memory_read(code->memory, content_of(code, translations), bytes, len))
+	if (memory_read(code->memory, v8_array_content(code->layout, translations), bytes, len))
 		count = v8_translation_read(bytes, len, at, code->layout->translation_codes, ret,
 					    V8_INLINED_MAX);
 	free(bytes);
 	return count;
 }
 
-/*
- * The functions that run where something was called, innermost first, by what V8 would do if it
- * left the code there; 0 = not known.
- */
-static size_t collect_at_call(struct optimized *code, struct v8_lines *lines, uint64_t process,
-			      uint64_t offset, struct v8_function ret[V8_INLINED_MAX])
+/* The functions of a translation, innermost first; 0 = not known. */
+static size_t collect_of_translation(const struct optimized *code, struct v8_lines *lines,
+				     uint64_t process, uint32_t at,
+				     struct v8_function ret[V8_INLINED_MAX])
 {
-	uint32_t literals[V8_INLINED_MAX], at;
+	uint32_t literals[V8_INLINED_MAX];
+	size_t count = read_translation(code, at, literals);
 	uint64_t shared;
-	size_t count;
 
-	if (!find_call(code, offset, &at))
-		return 0;
-	count = read_translation(code, at, literals);
 	for (size_t i = 0; i < count; i++) {
 		if (literals[i] > INT32_MAX ||
 		    !find_inlined_function(code, (int32_t)literals[i], &shared) ||
@@ -403,36 +294,90 @@ static size_t collect_at_call(struct optimized *code, struct v8_lines *lines, ui
 	return count;
 }
 
+/*
+ * Those of the checks around an instruction: of two the deeper ones, since a loop that is inlined
+ * takes more time than what is next to it.
+ */
+static size_t collect_by_checks(const struct optimized *code, struct v8_lines *lines,
+				uint64_t process, const struct v8_exits *exits, uint64_t offset,
+				struct v8_function ret[V8_INLINED_MAX])
+{
+	uint8_t *bytes = mem_new_array(uint8_t, code->size);
+	uint32_t translations[V8_CHECKS_NEAR];
+	struct v8_function other[V8_INLINED_MAX];
+	size_t checks = 0, count = 0;
+
+	if (memory_read(code->memory, code->start, bytes, code->size))
+		checks = v8_exits_find_checks(exits, bytes, code->size, offset, translations);
+	free(bytes);
+	for (size_t i = 0; i < checks; i++) {
+		size_t more = collect_of_translation(code, lines, process, translations[i], other);
+
+		if (more <= count)
+			continue;
+		count = more;
+		memcpy(ret, other, count * sizeof(ret[0]));
+	}
+	return count;
+}
+
+/*
+ * Without positions, but with inlined functions: where something was called the exits say what
+ * runs, else they let it be guessed.
+ */
+static size_t collect_by_exits(const struct optimized *code, struct v8_lines *lines,
+			       uint64_t process, uint64_t offset,
+			       struct v8_function ret[V8_INLINED_MAX], size_t *ret_sure)
+{
+	const struct v8_exits_source source = { code->memory, code->layout, code->data, code->start,
+						code->size };
+	struct v8_exits exits;
+	uint32_t translation;
+	size_t count = 0;
+
+	*ret_sure = 1;
+	if (!v8_exits_read(&source, &exits))
+		return 0;
+	if (v8_exits_find_call(&exits, offset, &translation))
+		count = collect_of_translation(code, lines, process, translation, ret);
+	if (count) {
+		*ret_sure = V8_ALL_SURE;
+	} else {
+		count = collect_by_checks(code, lines, process, &exits, offset, ret);
+		*ret_sure = count != 1;
+	}
+	v8_exits_free(&exits);
+	return count;
+}
+
 /* V8 notes them all for Node.js, but for code that Maglev made in some 24.x. */
 static bool has_positions(const struct optimized *code)
 {
 	uint32_t len;
 
-	return !code->layout->is_not_node && read_length(code, code->positions, &len) && len;
+	return !code->layout->is_not_node &&
+	       v8_array_length(code->memory, code->layout, code->positions, &len) && len;
 }
 
 static size_t read_functions(struct optimized *code, struct v8_lines *lines, uint64_t process,
 			     uint64_t address, struct v8_function ret[V8_INLINED_MAX],
-			     bool *ret_is_cut, bool *ret_is_unsure)
+			     bool *ret_is_cut, size_t *ret_sure)
 {
 	const struct v8_layout *layout = code->layout;
-	uint64_t at, data, position = 0;
+	uint64_t at, data, offset, position = 0;
+	size_t count = 0;
 
 	if (layout->type_head == V8_NO_FIELD || !find_code(code, address, &at) ||
 	    !read_word(code, at - 1 + layout->code_deoptimization, &data) ||
 	    !read_word(code, at - 1 + layout->code_positions, &code->positions) ||
 	    !read_data(code, data))
 		return 0;
-	if (has_positions(code)) {
-		find_position(code, address - code->start, &position);
-	} else if (code->inlinings_count) {
-		size_t count = collect_at_call(code, lines, process, address - code->start, ret);
-
-		if (count)
-			return count;
-		*ret_is_unsure = true;
-	}
-	return collect(code, lines, process, position, ret, ret_is_cut);
+	offset = address - code->start;
+	if (has_positions(code))
+		find_position(code, offset, &position);
+	else if (code->inlinings_count && code->size <= V8_CODE_BYTES_MAX)
+		count = collect_by_exits(code, lines, process, offset, ret, ret_sure);
+	return count ? count : collect(code, lines, process, position, ret, ret_is_cut);
 }
 
 struct v8_place *v8_optimized_read(const struct memory_reader *memory,
@@ -441,14 +386,15 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 {
 	struct optimized code = { .memory = memory, .own = *layout, .layout = &code.own };
 	struct v8_function functions[V8_INLINED_MAX];
-	bool is_cut = false, is_unsure = false;
-	size_t count =
-		read_functions(&code, lines, process, address, functions, &is_cut, &is_unsure);
-	struct v8_place *place = mem_calloc(1, sizeof(*place) + count * sizeof(functions[0]));
+	size_t sure = V8_ALL_SURE, count;
+	bool is_cut = false;
+	struct v8_place *place;
 
+	count = read_functions(&code, lines, process, address, functions, &is_cut, &sure);
+	place = mem_calloc(1, sizeof(*place) + count * sizeof(functions[0]));
 	place->count = count;
 	place->is_cut = is_cut;
-	place->is_unsure = is_unsure;
+	place->sure = sure;
 	for (size_t i = 0; i < count; i++)
 		place->functions[i] = functions[count - 1 - i];
 	return place;
@@ -456,8 +402,7 @@ struct v8_place *v8_optimized_read(const struct memory_reader *memory,
 
 bool v8_place_equals(const struct v8_place *one, const struct v8_place *other)
 {
-	if (one->count != other->count || one->is_cut != other->is_cut ||
-	    one->is_unsure != other->is_unsure)
+	if (one->count != other->count || one->is_cut != other->is_cut || one->sure != other->sure)
 		return false;
 	for (size_t i = 0; i < one->count; i++)
 		if (one->functions[i].shared != other->functions[i].shared ||

@@ -30,6 +30,7 @@
 #include "agent/runtime/v8/v8_lines.h"
 
 #define V8_CODE_BYTES_MAX (1u << 20)
+#define V8_ALL_SURE SIZE_MAX
 #define V8_INLINED_MAX 128 /* functions at one place, the compiled one included */
 
 struct v8_function {
@@ -41,8 +42,8 @@ struct v8_function {
 /* The functions that run at an address; count 0 = it is no optimized code. */
 struct v8_place {
 	size_t count;
-	bool is_cut;			/* some are missing behind the first */
-	bool is_unsure;			/* ... or may be missing behind the last */
+	bool is_cut; /* some are missing behind the first */
+	size_t sure; /* what is behind the first ones may be others, or missing */
 	struct v8_function functions[]; /* outermost first */
 };
 

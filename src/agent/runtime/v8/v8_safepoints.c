@@ -32,18 +32,14 @@ bool v8_safepoints_open(const uint8_t head[V8_SAFEPOINTS_HEAD_BYTES], uint32_t f
 	       ret->count <= V8_SAFEPOINTS_BYTES_MAX / ret->entry_bytes;
 }
 
-bool v8_safepoints_find(const struct v8_safepoints *points, const uint8_t *entries, uint32_t place,
-			struct v8_safepoint *ret)
+bool v8_safepoints_get(const struct v8_safepoints *points, const uint8_t *entries, uint32_t number,
+		       struct v8_safepoint *ret)
 {
-	for (uint32_t i = 0; i < points->count; i++) {
-		const uint8_t *at = entries + (size_t)i * points->entry_bytes;
+	const uint8_t *at = entries + (size_t)number * points->entry_bytes;
 
-		if (number_of(at, points->place_bytes) != place)
-			continue;
-		at += points->place_bytes;
-		ret->exit = number_of(at, points->exit_bytes) - 1;
-		ret->exit_at = number_of(at + points->exit_bytes, points->place_bytes) - 1;
-		return ret->exit <= INT32_MAX && ret->exit_at <= INT32_MAX;
-	}
-	return false;
+	ret->place = number_of(at, points->place_bytes);
+	at += points->place_bytes;
+	ret->exit = number_of(at, points->exit_bytes) - 1;
+	ret->exit_at = number_of(at + points->exit_bytes, points->place_bytes) - 1;
+	return ret->exit <= INT32_MAX && ret->exit_at <= INT32_MAX;
 }

@@ -26,6 +26,7 @@ struct v8_safepoints {
 };
 
 struct v8_safepoint {
+	uint32_t place; /* that a call returns to */
 	uint32_t exit, exit_at;
 };
 
@@ -38,8 +39,8 @@ static inline size_t v8_safepoints_bytes(const struct v8_safepoints *points)
 	return (size_t)points->count * points->entry_bytes;
 }
 
-/* The entries are v8_safepoints_bytes. False if no call returns to `place`, or without an exit. */
-bool v8_safepoints_find(const struct v8_safepoints *points, const uint8_t *entries, uint32_t place,
-			struct v8_safepoint *ret);
+/* One of `count`; the entries are v8_safepoints_bytes. False if it has no exit. */
+bool v8_safepoints_get(const struct v8_safepoints *points, const uint8_t *entries, uint32_t number,
+		       struct v8_safepoint *ret);
 
 #endif

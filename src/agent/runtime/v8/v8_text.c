@@ -21,39 +21,6 @@ struct text {
 	int waiting, seen;
 };
 
-bool v8_word_read(const struct memory_reader *memory, const struct v8_layout *layout,
-		  uint64_t address, uint64_t *ret)
-{
-	uint32_t half;
-
-	if (!layout->is_compressed)
-		return memory_read(memory, address, ret, sizeof(*ret));
-	if (!memory_read(memory, address, &half, sizeof(half)))
-		return false;
-	*ret = half & 1 ? layout->cage | half : (uint64_t)(uint32_t)((int32_t)half >> 1) << 32;
-	return true;
-}
-
-/* While garbage is collected an object that has moved has its new address in place of its map. */
-static bool is_moved(uint64_t map)
-{
-	return map && (map & 7) == 0;
-}
-
-uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word)
-{
-	uint64_t map;
-	uint16_t type;
-
-	if (!v8_is_object(word) || !v8_word_read(memory, layout, word - 1, &map) ||
-	    (!layout->is_compressed && is_moved(map) &&
-	     !memory_read(memory, map, &map, sizeof(map))) ||
-	    !v8_is_object(map) ||
-	    !memory_read(memory, map - 1 + layout->map_type, &type, sizeof(type)))
-		return V8_NO_FIELD;
-	return type;
-}
-
 static void add_narrow(struct strbuf *out, const uint8_t *characters, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)

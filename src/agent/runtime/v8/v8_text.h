@@ -10,29 +10,11 @@
 
 #include <stdbool.h>
 
-#include "agent/runtime/memory_reader.h"
-#include "agent/runtime/v8/v8_layout.h"
+#include "agent/runtime/v8/v8_object.h"
 #include "base/strbuf.h"
 
 #define V8_TEXT_MAX 1024u
 #define V8_TEXT_PIECES_MAX 64
-
-static inline bool v8_is_object(uint64_t word)
-{
-	return (word & 3) == 1;
-}
-
-static inline uint32_t v8_word_bytes(const struct v8_layout *layout)
-{
-	return layout->is_compressed ? 4 : 8;
-}
-
-/* A tagged word; compressed ones become what they would be otherwise. */
-bool v8_word_read(const struct memory_reader *memory, const struct v8_layout *layout,
-		  uint64_t address, uint64_t *ret);
-
-/* The kind of the object that a word points at; V8_NO_FIELD = none, or it has gone. */
-uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word);
 
 /* False when there is no string, or it has gone. */
 bool v8_text_read(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
