@@ -11,6 +11,7 @@
 #include "agent/runtime/splice.h"
 #include "agent/runtime/v8/v8_code.h"
 #include "agent/runtime/v8/v8_content.h"
+#include "agent/runtime/v8/v8_exits.h"
 #include "agent/runtime/v8/v8_optimized.h"
 #include "agent/runtime/v8/v8_safepoints.h"
 #include "agent/runtime/v8/v8_text.h"
@@ -70,6 +71,30 @@ static void check_optimized(const struct v8_layout *of, uint64_t address)
 			abort();
 	free(place);
 	v8_lines_fini(&lines);
+}
+
+/* Data of exits at an address, and code that is the whole image. */
+static void check_exits(const struct v8_layout *of, uint64_t data)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_exits_source source = { &memory, of, data | 1, BASE, image_bytes };
+	uint32_t translations[V8_CHECKS_NEAR];
+	struct v8_exits exits;
+
+	if (!v8_exits_read(&source, &exits))
+		return;
+	if (exits.count > V8_EXITS_MAX || exits.checked_count > exits.count)
+		abort();
+	for (uint32_t i = 0; i < exits.calls_count; i++)
+		if (exits.calls[i].exit >= exits.count)
+			abort();
+	for (size_t at = 0; at < 8; at++) {
+		v8_exits_find_call(&exits, at, translations);
+		if (v8_exits_find_checks(&exits, image, image_bytes, at * image_bytes / 7,
+					 translations) > V8_CHECKS_NEAR)
+			abort();
+	}
+	v8_exits_free(&exits);
 }
 
 static void check_places(const uint8_t *data)
@@ -149,6 +174,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_optimized(&layout, BASE + size / 2);
 	check_optimized(&newer, BASE + size / 2);
 	check_versions(size);
+	newer.data_inlinings = data[0] & 3;
+	for (newer.is_compressed = 0; newer.is_compressed < 2; newer.is_compressed++)
+		check_exits(&newer, BASE + (data[1] & ~7u));
 	check_bytes(data, size);
 	return 0;
 }
