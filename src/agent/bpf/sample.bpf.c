@@ -624,13 +624,25 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	note_code_news(scratch, sample->head.at_ns);
 }
 
-/* bpf_loop callback. */
-static long next_script_frame(__u32 index, void *data)
-{
-	struct scratch *scratch = *(struct scratch **)data;
+#define SCRIPT_STEPS 8 /* frames in one go: calls and returns cost as much as many a frame */
+#define SCRIPT_GOES(frames) (((frames) + SCRIPT_STEPS - 1) / SCRIPT_STEPS)
 
+/* For callbacks of bpf_loop: 1 after the last frame. */
+static __always_inline long take_frames(struct scratch *scratch,
+					bool (*step)(struct script *, struct sample *))
+{
+	WALK_KEEP_LOOP
+	for (int i = 0; i < SCRIPT_STEPS; i++)
+		if (!step(&scratch->script, sample_at_hand(scratch)))
+			return 1;
+	return 0;
+}
+
+/* bpf_loop callback. */
+static long next_script_frames(__u32 index, void *data)
+{
 	(void)index;
-	return !script_frame(&scratch->script, sample_at_hand(scratch));
+	return take_frames(*(struct scratch **)data, script_frame);
 }
 
 /* bpf_loop callback. */
@@ -655,27 +667,23 @@ static long next_jsc_frame(__u32 index, void *data)
 }
 
 /* bpf_loop callback. */
-static long next_ruby_frame(__u32 index, void *data)
+static long next_ruby_frames(__u32 index, void *data)
 {
-	struct scratch *scratch = *(struct scratch **)data;
-
 	(void)index;
-	return !script_ruby_frame(&scratch->script, sample_at_hand(scratch));
+	return take_frames(*(struct scratch **)data, script_ruby_frame);
 }
 
 WALK_APART void take_ruby_frames(__u64 thread, struct scratch *scratch)
 {
 	if (script_ruby_start(&scratch->script, thread))
-		bpf_loop(2 * SCRIPT_FRAMES_MAX, next_ruby_frame, &scratch, 0);
+		bpf_loop(SCRIPT_GOES(2 * SCRIPT_FRAMES_MAX), next_ruby_frames, &scratch, 0);
 }
 
 /* bpf_loop callback. */
-static long next_php_frame(__u32 index, void *data)
+static long next_php_frames(__u32 index, void *data)
 {
-	struct scratch *scratch = *(struct scratch **)data;
-
 	(void)index;
-	return !script_php_frame(&scratch->script, sample_at_hand(scratch));
+	return take_frames(*(struct scratch **)data, script_php_frame);
 }
 
 /* Where the loop, if it was interrupted, is in its innermost frame. */
@@ -699,7 +707,7 @@ WALK_APART void take_php_frames(struct task_struct *task, struct scratch *scratc
 	if (task->pid != task->tgid || !script_php_start(&scratch->script))
 		return;
 	take_php_position(scratch, sample_at_hand(scratch));
-	bpf_loop(2 * SCRIPT_FRAMES_MAX, next_php_frame, &scratch, 0);
+	bpf_loop(SCRIPT_GOES(2 * SCRIPT_FRAMES_MAX), next_php_frames, &scratch, 0);
 }
 
 #define PERL_CONTEXTS_MAX (8 * SCRIPT_FRAMES_MAX) /* of which some are frames */
@@ -805,7 +813,7 @@ WALK_APART void take_python_frames(__u64 thread, struct scratch *scratch)
 	if (scratch->script.python.left)
 		bpf_loop(SCRIPT_PYTHON_SCAN_STEPS, next_stack_words, &scratch, 0);
 	if (script_python_settle(&scratch->script, sample))
-		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
+		bpf_loop(SCRIPT_GOES(SCRIPT_FRAMES_MAX + 1), next_script_frames, &scratch, 0);
 }
 
 WALK_APART void take_javascript_frames(struct scratch *scratch)
