@@ -302,11 +302,14 @@ static size_t collect_by_checks(const struct optimized *code, struct v8_lines *l
 				uint64_t process, const struct v8_exits *exits, uint64_t offset,
 				struct v8_function ret[V8_INLINED_MAX])
 {
-	uint8_t *bytes = mem_new_array(uint8_t, code->size);
 	uint32_t translations[V8_CHECKS_NEAR];
 	struct v8_function other[V8_INLINED_MAX];
 	size_t checks = 0, count = 0;
+	uint8_t *bytes;
 
+	if (code->size > V8_CODE_BYTES_MAX)
+		return 0;
+	bytes = mem_new_array(uint8_t, code->size);
 	if (memory_read(code->memory, code->start, bytes, code->size))
 		checks = v8_exits_find_checks(exits, bytes, code->size, offset, translations);
 	free(bytes);
@@ -375,7 +378,7 @@ static size_t read_functions(struct optimized *code, struct v8_lines *lines, uin
 	offset = address - code->start;
 	if (has_positions(code))
 		find_position(code, offset, &position);
-	else if (code->inlinings_count && code->size <= V8_CODE_BYTES_MAX)
+	else if (code->inlinings_count)
 		count = collect_by_exits(code, lines, process, offset, ret, ret_sure);
 	return count ? count : collect(code, lines, process, position, ret, ret_is_cut);
 }
